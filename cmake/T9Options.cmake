@@ -1,0 +1,23 @@
+# Flags that every target of ours gets. They hang on one interface target, never on the directory.
+option(T9_TESTS "Build the tests" ON)
+option(T9_BENCH "Build the micro benchmarks" OFF)
+option(T9_FUZZ "Build the fuzzers (or their replay programs)" OFF)
+option(T9_GRAMMAR "Build the XGrammar adapter" ON)
+option(T9_WERROR "Treat warnings as errors" OFF)
+set(T9_SANITIZE "" CACHE STRING "Comma-separated sanitizers, as -fsanitize= takes them")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+add_library(t9_options INTERFACE)
+target_compile_options(t9_options INTERFACE
+  -Wall -Wextra -Wconversion -Wshadow -ffp-contract=off $<$<BOOL:${T9_WERROR}>:-Werror>)
+if(T9_SANITIZE)
+  target_compile_options(t9_options INTERFACE -fsanitize=${T9_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(t9_options INTERFACE -fsanitize=${T9_SANITIZE})
+endif()
