@@ -1,0 +1,73 @@
+// What a conversation is made of, whatever dialect it came in. Plain values; any thread.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tempo9::chat {
+
+// Key order is kept from the request to the prompt and from the model to the client.
+using Json = nlohmann::ordered_json;
+
+// One element of a content array.
+struct ContentPart {
+  std::string type;  // "text", "image"...
+  std::string text;  // of a text part
+  Json raw;          // the element as it came; what a template that walks parts is given
+};
+
+struct ToolCall {
+  std::string id;    // as the client echoed it; never looked up
+  std::string name;
+  Json arguments;    // an object, or a string that holds JSON text: templates see an object when it parses to one
+};
+
+struct Message {
+  std::string role;                  // system developer user assistant tool...
+  bool content_null = false;         // content was null or absent (assistant messages that only call tools)
+  std::string text;                  // content given as a string
+  std::vector<ContentPart> parts;    // content given as an array; text is empty then
+  std::string reasoning_content;     // empty: none
+  std::vector<ToolCall> tool_calls;  // assistant only
+  std::string tool_call_id;          // tool only
+  std::string name;                  // tool or participant name; empty: none
+  Json extra = Json::object();       // every other field, handed to the template as it came
+
+  // The text of the message: the string, or its text parts joined without anything between them.
+  std::string joined_text() const;
+};
+
+struct Tool {
+  std::string name;
+  std::string description;
+  Json parameters;  // JSON Schema object; null when the tool takes none
+  Json raw;         // {"type": "function", "function": {...}} as it came; what the template is given
+};
+
+struct ToolChoice {
+  enum class Kind { kAuto, kNone, kRequired, kNamed };
+  Kind kind = Kind::kAuto;
+  std::string name;  // kNamed only
+};
+
+struct ChatRequest {
+  std::vector<Message> messages;
+  std::vector<Tool> tools;
+  ToolChoice tool_choice;
+  bool add_generation_prompt = true;
+  bool continue_final = false;           // the last assistant message is a prefix of the reply
+  Json template_kwargs = Json::object();  // extra variables, e.g. enable_thinking
+};
+
+// The OpenAI shapes, which the other dialects are turned into. Unknown fields pass.
+// Errors: kInvalidArgument, naming the place ("messages[2].tool_calls[0].function.name: ...").
+Result<Message> message_from_json(const Json& value, const std::string& where);
+Result<std::vector<Message>> messages_from_json(const Json& value);  // an array; empty is an error
+// null, or an array; entries whose type is not "function" are left out (hosted tools of other vendors).
+Result<std::vector<Tool>> tools_from_json(const Json& value);
+Result<ToolChoice> tool_choice_from_json(const Json& value);  // null: auto
+
+}  // namespace tempo9::chat
