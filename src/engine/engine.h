@@ -53,6 +53,11 @@ struct Usage {
 struct Event {
   std::vector<TokenInfo> prompt_tokens;   // once, before the first text, when prompt_logprobs
   std::string text;
+  // Byte ranges [begin, end) of text that are the whole spelling of one control or user-defined token (with
+  // spell_control): output parsers tell marks from the same letters written as plain text. Ascending; a mark is never
+  // split over two events.
+  std::vector<std::pair<uint32_t, uint32_t>> marks;
+  std::string format;                     // script mode, first event: the line's output format; empty: the model's
   std::vector<TokenInfo> tokens;          // generated tokens, also the one that ended the reply
   struct Finish {
     FinishReason reason = FinishReason::kStop;
@@ -87,6 +92,8 @@ struct ModelInfo {
   uint32_t max_length = 0;                // tokens a request may hold, prompt and reply
   uint64_t file_bytes = 0;
   std::string backend;
+  uint32_t n_threads = 0;                 // in use
+  bool is_script = false;                 // replies come from a script
   std::optional<std::string> chat_template;
   std::string warning;                    // said once at start (length above the file's own...)
 };
