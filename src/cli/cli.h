@@ -1,0 +1,30 @@
+// The command line. One file per subcommand; list.inc names them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tempo9::cli {
+
+// Everything that is read from the environment, once, by env.cc.
+struct Environment {
+  std::optional<std::string> threads;  // TEMPO9_THREADS
+  std::optional<std::string> isa;      // TEMPO9_CPU_ISA
+  std::optional<std::string> api_key;  // TEMPO9_API_KEY
+};
+Environment read_environment();
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailure = 1;  // could not start, or could not go on
+inline constexpr int kExitUsage = 2;    // the command line itself is wrong
+
+// The whole program: args without the program's name. Returns the exit code; never throws.
+int run(const std::vector<std::string>& args, const Environment& environment);
+
+// One subcommand: args behind its name. Prints its own errors ("tempo9: ..." on stderr) and returns the exit code.
+int run_serve(const std::vector<std::string>& args, const Environment& environment);
+int run_show(const std::vector<std::string>& args, const Environment& environment);
+
+}  // namespace tempo9::cli
