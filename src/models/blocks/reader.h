@@ -1,0 +1,61 @@
+// Reads an architecture's keys and tensors from a file, checking each shape before the graph relies on it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "gguf/gguf.h"
+#include "ops/program.h"
+
+namespace tempo9::models {
+
+// What every decoder has (docs/adding/architecture.md). Names are transformers'.
+struct Config {
+  std::string architecture;
+  uint32_t n_layers = 0;
+  uint32_t hidden_size = 0;
+  uint32_t n_vocab = 0;
+  float norm_eps = 0;
+  float rope_base = 0;
+  uint32_t head_dim = 0;
+  uint32_t rope_dims = 0;                     // of head_dim, those that rotate
+  std::vector<uint32_t> n_heads, n_kv_heads, intermediate_size;  // a layer
+};
+
+class Reader {
+ public:
+  // Reads and checks the common keys. Errors: kCorrupt naming key, value and range.
+  static Result<Reader> create(const gguf::File& file, const std::string& architecture);
+
+  const Config& config() const { return config_; }
+  const gguf::File& file() const { return *file_; }
+  std::string key(std::string_view name) const { return config_.architecture + "." + std::string(name); }
+
+  // blk.<layer>.<name>
+  static std::string layer_name(uint32_t layer, std::string_view name);
+  bool has(const std::string& name) const { return file_->find_tensor(name) != nullptr; }
+
+  // A weight matrix [n_in, n_out]. Errors: kCorrupt if missing or of another shape.
+  Result<ops::Matrix> matrix(const std::string& name, uint32_t n_in, uint32_t n_out) const;
+  // A vector as f32, whatever float type it is stored in. With optional_vector: nothing if the file has none.
+  Result<std::vector<float>> vector(const std::string& name, uint32_t n) const;
+  Result<std::optional<std::vector<float>>> optional_vector(const std::string& name, uint32_t n) const;
+
+  // Refuses every tensor that no call above asked for: a graph that silently ignores weights answers wrongly.
+  Status check_all_used() const;
+
+ private:
+  explicit Reader(const gguf::File& file) : file_(&file) {}
+  const gguf::File* file_;
+  Config config_;
+  mutable std::vector<const gguf::Tensor*> used_;
+};
+
+// Inverse frequencies base^(-2i/n_dims), with the file's rope.scaling (none or linear) and rope_freqs.weight applied.
+// Errors: kUnsupported for other scalings, named.
+Result<std::vector<double>> rope_frequencies(const Reader& reader, double base, uint32_t n_dims, bool scaled);
+
+}  // namespace tempo9::models
