@@ -20,3 +20,10 @@ void set_check_handler(CheckHandler handler);
 #endif
 
 #define T9_INLINE inline __attribute__((always_inline))
+
+// For the few functions that device code shares, such as the codecs in quant/.
+#ifdef __CUDACC__
+#define T9_HOST_DEVICE __host__ __device__
+#else
+#define T9_HOST_DEVICE
+#endif

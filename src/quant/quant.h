@@ -1,5 +1,6 @@
-// The scalar codec of every GGUF block format: what a block of bytes means, obviously right and not fast.
-// One file per format (quant/<format>.h); fast paths live with their instruction set and are checked against these.
+// The scalar codec of every GGUF block format: what a block of bytes means, obviously right and not
+// fast. One file per format (quant/<format>.h); fast paths live with their instruction set and are
+// checked against these.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,8 @@
 
 namespace tempo9::quant {
 
-// Decodes n_blocks consecutive blocks to f32; bit for bit what the gguf Python package's dequantize gives.
-// Shapes: src [n_blocks * block_bytes], dst [n_blocks * block_elements].
+// Decodes n_blocks consecutive blocks to f32; bit for bit what the gguf Python package's dequantize
+// gives. Shapes: src [n_blocks * block_bytes], dst [n_blocks * block_elements].
 using DecodeFn = void (*)(const uint8_t* src, float* dst, size_t n_blocks);
 
 struct Format {
@@ -22,7 +23,7 @@ struct Format {
 // All formats that a weight may have (F32, F16 and BF16 included), in quant/list.inc's order.
 std::span<const Format> formats();
 
-// Null for types that hold no weights (integers, Q8_K, Q8_1, types removed upstream).
+// Null for types that hold no weights (integers, F64, Q8_K, types removed upstream).
 const Format* find_format(DType type);
 
 }  // namespace tempo9::quant
