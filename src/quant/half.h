@@ -11,14 +11,13 @@
 namespace tempo9::quant {
 
 // Exact for every half: subnormals become normal floats, infinities stay, a NaN keeps its payload
-// and becomes quiet.
+// (a signalling one stays signalling, as in numpy; F16C would make it quiet).
 T9_HOST_DEVICE T9_INLINE float f16_to_f32(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
   const uint32_t exponent = (half >> 10) & 0x1Fu;
-  uint32_t mantissa = half & 0x3FFu;
+  const uint32_t mantissa = half & 0x3FFu;
   if (exponent == 0x1F) {  // infinity or NaN
-    const uint32_t quiet = mantissa != 0 ? 0x00400000u : 0u;
-    return std::bit_cast<float>(sign | 0x7F800000u | quiet | (mantissa << 13));
+    return std::bit_cast<float>(sign | 0x7F800000u | (mantissa << 13));
   }
   if (exponent == 0) {
     // Subnormal: mantissa * 2^-24, a product of two exact floats whose result is a normal float.

@@ -64,12 +64,14 @@ def random_blocks(name: str, rng: np.random.Generator) -> np.ndarray:
         width = 1 if name == "MXFP4" else 4
         for k in range(width):
             blocks[:, k] = np.roll(every, k)
-    if name in ("F32", "BF16"):  # infinities and NaNs are copied, not computed
+    if name in ("F32", "BF16"):  # as they are: infinities and NaNs are copied, not computed
         special = np.array([0, 1 << 31, 1, 0x7F800000, 0xFF800000, 0x7FC00001, 0xFFC12345, 0x007FFFFF], np.uint32)
         if name == "F32":
             blocks[: len(special)] = special.astype("<u4").reshape(-1, 1).view(np.uint8)
         else:
             set_half(blocks[: len(special)], 0, (special >> 16).astype(np.uint16))
+    if name == "F16":
+        set_half(blocks[-6:], 0, np.array([0x7C00, 0xFC00, 0x7C01, 0xFDFF, 0x7E00, 0xFFFF], np.uint16))
     return blocks
 
 
