@@ -1,0 +1,153 @@
+"""Writes a tiny model's GGUF file. Needs numpy and the pinned gguf package only; the same bytes each time."""
+
+import hashlib
+from pathlib import Path
+
+import gguf
+import numpy as np
+
+from models_blocks import encode
+from models_cases import Case
+from models_weights import float_tensors, noise
+
+_NORMAL, _UNKNOWN, _CONTROL, _BYTE = 1, 2, 3, 6
+
+
+def gpt2_vocabulary(n: int):
+    """256 bytes, then merges of letter pairs, three control tokens last. The last one ends the text."""
+    letters = {}
+    extra = 0
+    for b in range(256):  # GPT-2's printable stand-in for each byte
+        if 33 <= b <= 126 or 161 <= b <= 172 or 174 <= b <= 255:
+            letters[b] = chr(b)
+        else:
+            letters[b] = chr(256 + extra)
+            extra += 1
+    tokens = [letters[b] for b in range(256)]
+    pairs = [a + b for a in "etaoinshr" for b in "etaoinsh"][: n - 259]
+    types = [_NORMAL] * (256 + len(pairs)) + [_CONTROL] * 3
+    tokens += pairs + ["<|im_start|>", "<|im_end|>", "<|endoftext|>"]
+    return tokens, types, [f"{p[0]} {p[1]}" for p in pairs] or ["t h"]
+
+
+def spm_vocabulary(n: int):
+    """SentencePiece style: pad, eos, bos, unk, 256 byte tokens, then pieces with falling scores."""
+    tokens = ["<pad>", "<eos>", "<bos>", "<unk>"] + [f"<0x{b:02X}>" for b in range(256)]
+    types = [_CONTROL] * 3 + [_UNKNOWN] + [_BYTE] * 256
+    pieces = ["\u2581"] + [a + b for a in "\u2581etaoinshr" for b in ("", *"etaoinsh") if a + b != "\u2581"]
+    tokens += pieces[: n - 260]
+    types += [_NORMAL] * (n - 260)
+    scores = [0.0] * 260 + [-float(i) for i in range(n - 260)]
+    return tokens, types, scores
+
+
+def _add_tokenizer(w: gguf.GGUFWriter, case: Case) -> None:
+    if case.arch == "gemma3":
+        tokens, types, scores = spm_vocabulary(case.V)
+        w.add_tokenizer_model("llama")
+        w.add_token_scores(scores)
+        w.add_bos_token_id(2)
+        w.add_eos_token_id(1)
+        w.add_unk_token_id(3)
+        w.add_pad_token_id(0)
+        w.add_add_bos_token(True)
+        w.add_add_eos_token(False)
+        w.add_add_space_prefix(False)
+    else:
+        tokens, types, merges = gpt2_vocabulary(case.V)
+        w.add_tokenizer_model("gpt2")
+        w.add_tokenizer_pre("default")
+        w.add_token_merges(merges)
+        w.add_eos_token_id(case.V - 1)
+        w.add_add_bos_token(False)
+    assert len(tokens) == len(types) == case.V, (case.name, len(tokens), case.V)
+    w.add_token_list(tokens)
+    w.add_token_types(types)
+
+
+def _add_hyperparameters(w: gguf.GGUFWriter, case: Case) -> None:
+    w.add_name(case.name)
+    w.add_context_length(case.context)
+    w.add_embedding_length(case.E)
+    w.add_block_count(case.n_layers)
+    w.add_feed_forward_length(case.F)
+    w.add_head_count(case.H)
+    w.add_head_count_kv(case.K)
+    w.add_key_length(case.D)
+    w.add_value_length(case.D)
+    w.add_layer_norm_rms_eps(case.eps)
+    w.add_rope_freq_base(case.rope_base)
+    if case.arch == "llama":
+        w.add_vocab_size(case.V)
+        w.add_rope_dimension_count(case.D)
+    if case.rope_scaling and case.rope_scaling["rope_type"] == "linear":
+        w.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+        w.add_rope_scaling_factor(case.rope_scaling["factor"])
+    if case.window:
+        w.add_sliding_window(case.window)
+    if case.pattern is not None:
+        w.add_sliding_window_pattern(case.pattern)
+
+
+def encoded_tensors(case: Case) -> dict[str, tuple[np.ndarray, str]]:
+    """GGUF name -> (bytes or f32 values, type name), in file order."""
+    out = {}
+    for name, values in float_tensors(case).items():
+        if values.ndim == 1:
+            out[name] = (values, "F32")
+            continue
+        role = name.removesuffix(".weight").split(".")[-1]
+        type_name = case.type_of(role)
+        out[name] = (encode(f"{case.name}/{name}#{type_name}", values, type_name), type_name)
+        if case.scales and name.startswith("blk."):
+            stem = name.removesuffix(".weight")
+            out[f"{stem}.scale"] = (1.0 + 0.3 * noise(f"{case.name}/{stem}.scale", (1,)).astype(np.float32), "F32")
+    return out
+
+
+def _fuse_qkv(tensors: dict, n_layers: int) -> dict:
+    out = dict(tensors)
+    for i in range(n_layers):
+        parts = [out.pop(f"blk.{i}.attn_{p}.weight")[0] for p in "qkv"]
+        out[f"blk.{i}.attn_qkv.weight"] = (np.concatenate(parts), "F32")
+    return out
+
+
+def write(case: Case, path: Path) -> None:
+    tensors = encoded_tensors(case)
+    if case.fused_qkv:
+        tensors = _fuse_qkv(tensors, case.n_layers)
+    w = gguf.GGUFWriter(path, case.arch)
+    _add_hyperparameters(w, case)
+    _add_tokenizer(w, case)
+    for name, (data, type_name) in tensors.items():
+        w.add_tensor(name, data, raw_dtype=None if type_name == "F32" else gguf.GGMLQuantizationType[type_name])
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+
+
+def file_hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def source_key() -> str:
+    """Changes when anything that shapes a file changes: the key of the test's cache folder."""
+    here = Path(__file__).parent
+    sources = ("models_cases.py", "models_weights.py", "models_blocks.py", "models_gguf.py")
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update((here / source).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cached(case: Case, folder: Path) -> Path:
+    """The case's file under folder, written if it is not there."""
+    path = folder / source_key() / f"{case.name}.gguf"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
+        write(case, part)
+        part.rename(path)
+    return path

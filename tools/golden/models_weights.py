@@ -1,0 +1,104 @@
+"""Weights of the tiny models, from names alone: numpy and hashlib, the same bytes on every machine and version.
+
+A tensor's values are SHAKE-256 of "<case>/<tensor>", read as four 16-bit numbers a value whose centred sum is close to
+normal. The gains keep the logits' standard deviation at about 2 and q.k scores at about 2, so that attention is far from
+uniform and an error anywhere reaches the output.
+"""
+
+import hashlib
+import math
+
+import numpy as np
+
+from models_cases import Case
+
+Q_GAIN = K_GAIN = 1.4
+OUT_GAIN = 2.0
+
+
+def noise(key: str, shape) -> np.ndarray:
+    """Values of mean 0 and variance 1, float64, a function of key only."""
+    n = math.prod(shape)
+    words = np.frombuffer(hashlib.shake_256(key.encode()).digest(8 * n), "<u2").reshape(n, 4)
+    centred = words.astype(np.int64).sum(axis=1) - 2 * 65535
+    return (centred / (65536.0 * math.sqrt(4.0 / 12.0))).reshape(shape)
+
+
+def token_ids(key: str, n: int, vocab: int) -> list[int]:
+    words = np.frombuffer(hashlib.shake_256(key.encode()).digest(4 * n), "<u4")
+    return [int(w) % vocab for w in words]
+
+
+def matrix_gain(case: Case, role: str) -> float:
+    if role in ("attn_q", "attn_k"):
+        return 1.0 if case.qk_norm else Q_GAIN
+    if role == "token_embd":
+        return OUT_GAIN if case.tied else math.sqrt(case.E)  # rows of unit elements when untied
+    return OUT_GAIN if role == "output" else 1.0
+
+
+def matrix_shapes(case: Case) -> dict[str, tuple[int, int]]:
+    """Role -> (rows, columns) of the matrices of one layer, in numpy order (rows are outputs)."""
+    E, F, q, kv = case.E, case.F, case.H * case.D, case.K * case.D
+    return {
+        "attn_q": (q, E), "attn_k": (kv, E), "attn_v": (kv, E), "attn_output": (E, q),
+        "ffn_gate": (F, E), "ffn_up": (F, E), "ffn_down": (E, F),
+    }
+
+
+def vector_shapes(case: Case) -> dict[str, int]:
+    """Role -> length of the norm weights of one layer."""
+    norms = {"attn_norm": case.E, "ffn_norm": case.E}
+    if case.qk_norm:
+        norms |= {"attn_q_norm": case.D, "attn_k_norm": case.D}
+    if case.arch == "gemma3":
+        norms |= {"post_attention_norm": case.E, "post_ffw_norm": case.E}
+    return norms
+
+
+def norm_weight(case: Case, name: str, n: int) -> np.ndarray:
+    """Multiples of 2^-16, so that Gemma's w - 1 and 1 + w are exact."""
+    centre = Q_GAIN if "attn_q_norm" in name or "attn_k_norm" in name else 1.0
+    values = centre * (1.0 + 0.2 * noise(f"{case.name}/{name}", (n,)))
+    return (np.round(values * 65536.0) / 65536.0).astype(np.float32)
+
+
+def rope_freqs(case: Case) -> np.ndarray:
+    """Llama 3's divisors of the inverse frequencies, as the converter stores them."""
+    s = case.rope_scaling
+    freqs = 1.0 / case.rope_base ** (np.arange(0, case.D, 2) / case.D)
+    wavelength = 2.0 * math.pi / freqs
+    n_old = s["original_max_position_embeddings"]
+    smooth = (n_old / wavelength - s["low_freq_factor"]) / (s["high_freq_factor"] - s["low_freq_factor"])
+    middle = 1.0 / ((1.0 - smooth) / s["factor"] + smooth)
+    divisors = np.where(wavelength < n_old / s["high_freq_factor"], 1.0,
+                        np.where(wavelength > n_old / s["low_freq_factor"], s["factor"], middle))
+    return divisors.astype(np.float32)
+
+
+def float_tensors(case: Case) -> dict[str, np.ndarray]:
+    """GGUF name -> f32 values, in file order, before any quantisation. Llama's Q and K rows are in GGUF (pair) order."""
+    out = {}
+
+    def matrix(name, role, shape):
+        scale = matrix_gain(case, role) / math.sqrt(shape[1])
+        out[f"{name}.weight"] = (scale * noise(f"{case.name}/{name}", shape)).astype(np.float32)
+
+    def bias(name, n):
+        out[f"{name}.bias"] = (0.5 * noise(f"{case.name}/{name}.bias", (n,))).astype(np.float32)
+
+    if case.rope_scaling and case.rope_scaling["rope_type"] == "llama3":
+        out["rope_freqs.weight"] = rope_freqs(case)
+    matrix("token_embd", "token_embd", (case.V, case.E))
+    if not case.tied:
+        matrix("output", "output", (case.V, case.E))
+    out["output_norm.weight"] = norm_weight(case, "output_norm", case.E)
+    for i in range(case.n_layers):
+        for role, n in vector_shapes(case).items():
+            out[f"blk.{i}.{role}.weight"] = norm_weight(case, f"blk.{i}.{role}", n)
+        for role, shape in matrix_shapes(case).items():
+            matrix(f"blk.{i}.{role}", role, shape)
+            qkv = role in ("attn_q", "attn_k", "attn_v")
+            if case.qkv_bias if qkv else case.out_bias:
+                bias(f"blk.{i}.{role}", shape[0])
+    return out
