@@ -18,8 +18,8 @@ struct Params {
   float repetition_penalty = 1.0f;  // > 0; over prompt and reply
   float frequency_penalty = 0.0f;   // [-2, 2]; over the reply
   float presence_penalty = 0.0f;    // [-2, 2]; over the reply
-  std::vector<std::pair<int32_t, float>> logit_bias;  // token id, [-100, 100]
-  std::optional<uint64_t> seed;     // none: drawn at admission
+  std::vector<std::pair<int32_t, float>> logit_bias = {};  // token id, [-100, 100]
+  std::optional<uint64_t> seed = {};  // none: drawn at admission
 };
 
 // kInvalidArgument naming the field, the value and the range.
