@@ -112,9 +112,11 @@ template <typename Wide, typename Stored>
 Result<std::vector<Wide>> read_numbers(Cursor& cursor, size_t count) {
   std::vector<Wide> values;
   values.reserve(count);
-  for (size_t i = 0; i < count; ++i) {
-    T9_TRY(const Stored value, cursor.read<Stored>("an array"));
-    values.push_back(static_cast<Wide>(value));
+  std::array<Stored, 1024> chunk;
+  while (values.size() < count) {
+    const size_t n = std::min(chunk.size(), count - values.size());
+    T9_TRY(cursor.take(chunk.data(), n * sizeof(Stored), "an array"));
+    for (size_t i = 0; i < n; ++i) values.push_back(static_cast<Wide>(chunk[i]));
   }
   return values;
 }
