@@ -77,21 +77,21 @@ def llama(name, **shape):
     return Case(name, "llama", "LlamaForCausalLM", **shape)
 
 
-def qwen2(name, **shape):
-    return Case(name, "qwen2", "Qwen2ForCausalLM", qkv_bias=True, eps=1e-6, **shape)
+def qwen2(name, eps=1e-6, **shape):
+    return Case(name, "qwen2", "Qwen2ForCausalLM", qkv_bias=True, eps=eps, **shape)
 
 
-def qwen3(name, **shape):
-    return Case(name, "qwen3", "Qwen3ForCausalLM", qk_norm=True, eps=1e-6, **shape)
+def qwen3(name, eps=1e-6, **shape):
+    return Case(name, "qwen3", "Qwen3ForCausalLM", qk_norm=True, eps=eps, **shape)
 
 
-def gemma3(name, **shape):
-    return Case(name, "gemma3", "Gemma3ForCausalLM", tied=True, qk_norm=True, rope_base=1e6, eps=1e-6, **shape)
+def gemma3(name, eps=1e-6, **shape):
+    return Case(name, "gemma3", "Gemma3ForCausalLM", tied=True, qk_norm=True, rope_base=1e6, eps=eps, **shape)
 
 
 F32_CASES = [
     llama("llama_gqa1_d64", n_layers=3, E=144, F=200, H=3, K=3, D=64, V=259),
-    llama("llama_gqa3_tied", n_layers=3, E=192, F=328, H=3, K=1, D=64, V=301, tied=True),
+    llama("llama_gqa3_tied", n_layers=3, E=192, F=328, H=3, K=1, D=64, V=301, tied=True, eps=1e-3),
     llama("llama_gqa2_d80_llama3", n_layers=3, E=200, F=264, H=4, K=2, D=80, V=301, rope_base=5e5, rope_scaling=LLAMA3),
     llama("llama_gqa4_d128_llama3_tied", n_layers=2, E=136, F=392, H=4, K=1, D=128, V=277, tied=True, rope_base=5e5,
           rope_scaling=LLAMA3 | {"factor": 32.0, "original_max_position_embeddings": 256}),
@@ -108,12 +108,13 @@ F32_CASES = [
     qwen2("qwen2_gqa1_d128", n_layers=2, E=148, F=228, H=2, K=2, D=128, V=259, rope_base=1e6),
     qwen2("qwen2_gqa3_d80", n_layers=2, E=210, F=172, H=6, K=2, D=80, V=283, rope_base=1e4),
     qwen3("qwen3_gqa2_d128", n_layers=3, E=144, F=232, H=4, K=2, D=128, V=261, rope_base=1e6),
-    qwen3("qwen3_gqa4_d64_tied", n_layers=3, E=200, F=276, H=8, K=2, D=64, V=301, tied=True, rope_base=1e6),
+    qwen3("qwen3_gqa4_d64_tied", n_layers=3, E=200, F=276, H=8, K=2, D=64, V=301, tied=True, rope_base=1e6,
+          eps=1e-3),
     qwen3("qwen3_gqa3_d80", n_layers=2, E=156, F=204, H=3, K=1, D=80, V=319, rope_base=1e4),
     gemma3("gemma3_d256", n_layers=7, E=144, F=232, H=4, K=1, D=256, V=301, window=64),
     gemma3("gemma3_d64_linear", n_layers=7, E=200, F=260, H=4, K=2, D=64, V=283, window=100, rope_scaling=LINEAR8),
     gemma3("gemma3_d128_pattern", n_layers=4, E=156, F=196, H=3, K=1, D=128, V=309, window=33, pattern=2),
-    gemma3("gemma3_d80_array", n_layers=4, E=168, F=180, H=2, K=2, D=80, V=291, window=512,
+    gemma3("gemma3_d80_array", n_layers=4, E=168, F=180, H=2, K=2, D=80, V=291, window=512, eps=1e-2,
            pattern=[True, False, False, True]),
     gemma3("gemma3_62_layers", n_layers=62, E=96, F=88, H=2, K=1, D=64, V=287, window=48),
 ]
