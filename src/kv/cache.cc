@@ -1,0 +1,226 @@
+#include "kv/cache.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace tempo9::kv {
+namespace {
+
+uint32_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
+  const auto n = std::min(a.size(), b.size());
+  return static_cast<uint32_t>(
+      std::mismatch(a.begin(), a.begin() + static_cast<ptrdiff_t>(n), b.begin()).first - a.begin());
+}
+
+uint32_t pages_for(uint32_t n_tokens) { return (n_tokens + kPageTokens - 1) / kPageTokens; }
+
+}  // namespace
+
+Lease::Lease(Lease&& other) noexcept
+    : cache_(std::exchange(other.cache_, nullptr)), table_(other.table_) {}
+
+Lease& Lease::operator=(Lease&& other) noexcept {
+  if (this != &other) {
+    if (cache_ != nullptr) {
+      cache_->close(table_);
+    }
+    cache_ = std::exchange(other.cache_, nullptr);
+    table_ = other.table_;
+  }
+  return *this;
+}
+
+Lease::~Lease() {
+  if (cache_ != nullptr) {
+    cache_->close(table_);
+  }
+}
+
+uint32_t Lease::n_cached() const { return cache_->tables_[table_].n_cached; }
+std::span<const PageId> Lease::pages() const { return cache_->tables_[table_].pages; }
+bool Lease::extend(uint32_t n_tokens) { return cache_->extend(&cache_->tables_[table_], n_tokens); }
+void Lease::commit(std::span<const TokenId> tokens) {
+  cache_->commit(&cache_->tables_[table_], tokens);
+}
+uint32_t Lease::n_missing_pages(uint32_t n_tokens) const {
+  const auto n_have = static_cast<uint32_t>(cache_->tables_[table_].pages.size());
+  return std::max(pages_for(n_tokens), n_have) - n_have;
+}
+
+Cache::Cache(uint32_t n_pages, const HashKey& secret, PageCopier* copier)
+    : secret_(secret), copier_(copier), pool_(n_pages), contents_(n_pages) {}
+
+Lease Cache::match_prefix(std::span<const TokenId> tokens, uint32_t limit) {
+  tokens = tokens.first(std::min<size_t>(tokens.size(), limit));
+  const uint32_t index = new_table();
+  Table& table = tables_[index];
+  while (table.n_committed + kPageTokens <= tokens.size()) {
+    PrefixKey key;
+    const PageId page =
+        find_full(table.chain, tokens.subspan(table.n_committed, kPageTokens), &key);
+    if (page == kNoPage) {
+      break;
+    }
+    pool_.hold(page);
+    table.pages.push_back(page);
+    table.chain = key;
+    table.n_committed += kPageTokens;
+  }
+  find_tail(&table, tokens.subspan(table.n_committed));
+  if (table.tail_source != kNoPage) {
+    pool_.hold(table.tail_source);
+  }
+  table.n_cached = table.n_committed + table.n_tail;
+  return Lease(this, index);
+}
+
+PageId Cache::find_full(const PrefixKey& parent, std::span<const TokenId> tokens,
+                        PrefixKey* key) const {
+  *key = extend_key(secret_, parent, tokens);
+  const auto it = full_pages_.find(*key);
+  if (it == full_pages_.end()) {
+    return kNoPage;
+  }
+  const Content& content = contents_[it->second];
+  return content.parent == parent && std::ranges::equal(content.span(), tokens) ? it->second
+                                                                                : kNoPage;
+}
+
+// The page after the chain that shares the most tokens, if any.
+void Cache::find_tail(Table* table, std::span<const TokenId> tokens) const {
+  const auto it = first_child_.find(table->chain);
+  PageId page = it == first_child_.end() ? kNoPage : it->second;
+  for (; page != kNoPage; page = contents_[page].next_sibling) {
+    const uint32_t n = common_prefix(contents_[page].span(), tokens);
+    if (n > table->n_tail) {
+      table->n_tail = n;
+      table->tail_source = page;
+    }
+  }
+}
+
+uint32_t Cache::new_table() {
+  if (free_tables_.empty()) {
+    free_tables_.push_back(static_cast<uint32_t>(tables_.size()));
+    tables_.emplace_back();
+  }
+  const uint32_t index = free_tables_.back();
+  free_tables_.pop_back();
+  tables_[index].in_use = true;
+  return index;
+}
+
+void Cache::close(uint32_t table_index) {
+  Table& table = tables_[table_index];
+  if (table.tail_source != kNoPage) {
+    pool_.release(table.tail_source, contents_[table.tail_source].n_tokens > 0);
+  }
+  // Last page first: a prefix is worth more than what follows it, and is evicted after it.
+  for (auto it = table.pages.rbegin(); it != table.pages.rend(); ++it) {
+    pool_.release(*it, contents_[*it].n_tokens > 0);
+  }
+  table = Table{};
+  free_tables_.push_back(table_index);
+}
+
+PageId Cache::take_page() {
+  const PageId page = pool_.take();
+  T9_CHECK(page != kNoPage);
+  forget(page);
+  return page;
+}
+
+bool Cache::extend(Table* table, uint32_t n_tokens) {
+  const uint32_t n_wanted = pages_for(n_tokens);
+  if (n_wanted > table->pages.size() + pool_.n_free()) {
+    return false;
+  }
+  while (table->pages.size() < n_wanted) {
+    const PageId page = take_page();
+    table->pages.push_back(page);
+    if (table->tail_source != kNoPage) {
+      copier_->copy_page(table->tail_source, page, table->n_tail);
+      pool_.release(table->tail_source, contents_[table->tail_source].n_tokens > 0);
+      table->tail_source = kNoPage;
+    }
+  }
+  return true;
+}
+
+void Cache::commit(Table* table, std::span<const TokenId> tokens) {
+  T9_CHECK(tokens.size() >= table->n_committed && tokens.size() >= table->n_cached &&
+           pages_for(static_cast<uint32_t>(tokens.size())) <= table->pages.size());
+  while (table->n_committed < tokens.size()) {
+    const uint32_t index = table->n_committed / kPageTokens;
+    const uint32_t begin = index * kPageTokens;
+    const auto n = std::min<uint32_t>(kPageTokens, static_cast<uint32_t>(tokens.size()) - begin);
+    const auto page_tokens = tokens.subspan(begin, n);
+    PageId& page = table->pages[index];
+    if (n == kPageTokens) {
+      PrefixKey key;
+      const PageId known = find_full(table->chain, page_tokens, &key);
+      if (known != kNoPage && known != page) {
+        // Bit-equal by the determinism rule, so one of the two is enough.
+        pool_.hold(known);
+        forget(page);
+        pool_.release(page, false);
+        page = known;
+      } else {
+        learn(page, table->chain, page_tokens);
+      }
+      table->chain = key;
+    } else {
+      learn(page, table->chain, page_tokens);
+    }
+    table->n_committed = begin + n;
+  }
+}
+
+// Requires: what is known of the page, if anything, is the beginning of these tokens after the same parent.
+void Cache::learn(PageId page, const PrefixKey& parent, std::span<const TokenId> tokens) {
+  Content& content = contents_[page];
+  if (content.n_tokens == 0) {
+    content.parent = parent;
+    content.previous_sibling = kNoPage;
+    const auto [it, inserted] = first_child_.try_emplace(parent, page);
+    content.next_sibling = inserted ? kNoPage : std::exchange(it->second, page);
+    if (content.next_sibling != kNoPage) {
+      contents_[content.next_sibling].previous_sibling = page;
+    }
+  }
+  std::ranges::copy(tokens, content.tokens.begin());
+  content.n_tokens = static_cast<uint32_t>(tokens.size());
+  if (content.n_tokens == kPageTokens) {
+    content.key = extend_key(secret_, parent, tokens);
+    // A hash collision with other tokens (never seen by anyone) leaves the older page in the index.
+    full_pages_.try_emplace(content.key, page);
+  }
+}
+
+void Cache::forget(PageId page) {
+  Content& content = contents_[page];
+  if (content.n_tokens == 0) {
+    return;
+  }
+  if (content.previous_sibling != kNoPage) {
+    contents_[content.previous_sibling].next_sibling = content.next_sibling;
+  } else if (content.next_sibling != kNoPage) {
+    first_child_[content.parent] = content.next_sibling;
+  } else {
+    first_child_.erase(content.parent);
+  }
+  if (content.next_sibling != kNoPage) {
+    contents_[content.next_sibling].previous_sibling = content.previous_sibling;
+  }
+  if (content.n_tokens == kPageTokens) {
+    const auto it = full_pages_.find(content.key);
+    if (it != full_pages_.end() && it->second == page) {
+      full_pages_.erase(it);
+    }
+  }
+  content.n_tokens = 0;
+}
+
+}  // namespace tempo9::kv

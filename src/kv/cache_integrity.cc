@@ -1,0 +1,115 @@
+// Cache::check_integrity: every invariant of cache.h, from scratch. For tests; a walk over everything.
+#include <algorithm>
+
+#include "kv/cache.h"
+
+namespace tempo9::kv {
+namespace {
+
+Error broken(const char* what, uint32_t where) {
+  return make_error(ErrorCode::kInternal, "kv cache: {} ({})", what, where);
+}
+
+}  // namespace
+
+Status Cache::check_integrity() const {
+  T9_TRY(pool_.check_integrity());
+  T9_TRY(check_contents());
+  return check_tables();
+}
+
+Status Cache::check_contents() const {
+  size_t n_full = 0;
+  size_t n_known = 0;
+  for (PageId page = 0; page < pool_.n_pages(); ++page) {
+    const Content& content = contents_[page];
+    if (content.n_tokens > kPageTokens) {
+      return broken("a page knows more tokens than it holds", page);
+    }
+    n_known += content.n_tokens > 0 ? 1 : 0;
+    if (content.n_tokens < kPageTokens) {
+      continue;
+    }
+    ++n_full;
+    if (content.key != extend_key(secret_, content.parent, content.span())) {
+      return broken("a whole page's key is not its tokens' hash", page);
+    }
+    const auto it = full_pages_.find(content.key);
+    if (it == full_pages_.end() || it->second != page) {
+      return broken("a whole page is not in the index", page);
+    }
+  }
+  if (n_full != full_pages_.size()) {
+    return broken("the index names pages that are not whole", static_cast<uint32_t>(n_full));
+  }
+  size_t n_children = 0;
+  for (const auto& [parent, first] : first_child_) {
+    PageId previous = kNoPage;
+    for (PageId page = first; page != kNoPage; page = contents_[page].next_sibling) {
+      const Content& content = contents_[page];
+      if (content.n_tokens == 0 || content.parent != parent ||
+          content.previous_sibling != previous || ++n_children > n_known) {
+        return broken("a list of children is wrong at a page", page);
+      }
+      previous = page;
+    }
+  }
+  if (n_children != n_known) {
+    return broken("pages with known content that are nobody's child",
+                  static_cast<uint32_t>(n_known - n_children));
+  }
+  return {};
+}
+
+Status Cache::check_tables() const {
+  std::vector<uint32_t> n_holders(pool_.n_pages(), 0);
+  size_t n_unused = 0;
+  for (uint32_t i = 0; i < tables_.size(); ++i) {
+    const Table& table = tables_[i];
+    n_unused += table.in_use ? 0 : 1;
+    PrefixKey chain;
+    for (uint32_t p = 0; p < table.pages.size(); ++p) {
+      const PageId page = table.pages[p];
+      const Content& content = contents_[page];
+      ++n_holders[page];
+      const uint32_t begin = p * kPageTokens;
+      const uint32_t n_known = std::min(
+          kPageTokens, std::max(table.n_committed, begin) - begin);
+      if (content.n_tokens != n_known || (n_known > 0 && content.parent != chain)) {
+        return broken("a table's page does not hold what was committed", i);
+      }
+      if (n_known < kPageTokens && pool_.n_holders(page) > 1) {
+        // Others may wait to copy from it, but no other table may list it: checked by the count below and here.
+        for (uint32_t other = 0; other < tables_.size(); ++other) {
+          if (other != i && std::ranges::count(tables_[other].pages, page) != 0) {
+            return broken("two tables share a page that is still written", page);
+          }
+        }
+      }
+      chain = n_known == kPageTokens ? content.key : chain;
+    }
+    if (table.chain != chain) {
+      return broken("a table's chain is not its last whole page's key", i);
+    }
+    if (table.tail_source != kNoPage) {
+      ++n_holders[table.tail_source];
+      // Its content may have been forgotten meanwhile (an equal page took its place); the bytes stay, as it is held.
+      const Content& source = contents_[table.tail_source];
+      if (source.n_tokens != 0 &&
+          (source.n_tokens < table.n_tail || source.parent != table.chain)) {
+        return broken("a table waits to copy from a page that does not hold it", i);
+      }
+    }
+  }
+  if (n_unused != free_tables_.size()) {
+    return broken("unused tables that are not listed", static_cast<uint32_t>(n_unused));
+  }
+  for (PageId page = 0; page < pool_.n_pages(); ++page) {
+    if (n_holders[page] != pool_.n_holders(page)) {
+      return broken("a page's holders are not the tables that list it", page);
+    }
+  }
+  return {};
+}
+
+}  // namespace tempo9::kv
