@@ -14,6 +14,7 @@ namespace tempo9::grammar {
 
 struct Matcher::Impl {
   xgrammar::GrammarMatcher matcher;
+  xgrammar::TokenizerInfo vocab;
   size_t n_tokens = 0;
 };
 
@@ -29,7 +30,8 @@ struct Compiler::Impl {
 
 namespace {
 
-// XGrammar puts the time and its own source line before what it has to say; neither helps who sent the grammar.
+// XGrammar puts the time and its own source line before what it has to say; neither helps who sent
+// the grammar.
 std::string_view reason_of(const std::exception& error) {
   std::string_view text = error.what();
   if (text.starts_with('[')) {
@@ -38,7 +40,8 @@ std::string_view reason_of(const std::exception& error) {
     if (colon != std::string_view::npos) text.remove_prefix(colon + 2);
   }
   constexpr std::string_view kCheck = ") is false: ";
-  if (const size_t at = text.find(kCheck); text.starts_with("Check failed: (") && at != std::string_view::npos) {
+  if (const size_t at = text.find(kCheck);
+      text.starts_with("Check failed: (") && at != std::string_view::npos) {
     text.remove_prefix(at + kCheck.size());
   }
   while (text.ends_with('\n')) text.remove_suffix(1);
@@ -55,6 +58,12 @@ Result<T> guarded(ErrorCode code, std::string_view what, F&& call) {
   }
 }
 
+// A token without text that does not end the reply either.
+bool is_control(const Matcher::Impl& impl, TokenId id) {
+  return impl.vocab.GetDecodedVocab()[static_cast<size_t>(id)].empty() &&
+         std::ranges::count(impl.vocab.GetStopTokenIds(), id) == 0;
+}
+
 template <typename F>
 Result<Grammar> compile(size_t n_tokens, std::string_view what, std::string_view source, F&& call) {
   if (source.size() > kMaxSourceBytes) {
@@ -62,7 +71,8 @@ Result<Grammar> compile(size_t n_tokens, std::string_view what, std::string_view
                       source.size(), kMaxSourceBytes);
   }
   return guarded<Grammar>(ErrorCode::kInvalidArgument, what, [&] {
-    return Grammar(std::make_shared<Grammar::Impl>(Grammar::Impl{call(std::string(source)), n_tokens}));
+    return Grammar(
+        std::make_shared<Grammar::Impl>(Grammar::Impl{call(std::string(source)), n_tokens}));
   });
 }
 
@@ -107,8 +117,10 @@ Status Matcher::fill_mask(std::span<uint32_t> mask) {
 }
 
 Result<bool> Matcher::accept(TokenId id) {
-  // Asked first, since XGrammar prints a line for either.
-  if (ended() || id < 0 || static_cast<size_t>(id) >= impl_->n_tokens) return false;
+  // Asked first, since XGrammar prints a line for each of these.
+  if (ended() || id < 0 || static_cast<size_t>(id) >= impl_->n_tokens || is_control(*impl_, id)) {
+    return false;
+  }
   return guarded<bool>(ErrorCode::kInternal, "grammar step",
                        [&] { return impl_->matcher.AcceptToken(id); });
 }
@@ -128,7 +140,8 @@ Grammar::Grammar(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 Result<Matcher> Grammar::start() const {
   return guarded<Matcher>(ErrorCode::kInternal, "grammar start", [&] {
     return Matcher(std::make_unique<Matcher::Impl>(
-        Matcher::Impl{xgrammar::GrammarMatcher(impl_->compiled), impl_->n_tokens}));
+        Matcher::Impl{xgrammar::GrammarMatcher(impl_->compiled), impl_->compiled.GetTokenizerInfo(),
+                      impl_->n_tokens}));
   });
 }
 
@@ -142,15 +155,18 @@ Compiler::~Compiler() = default;
 Result<Compiler> Compiler::make(Vocab vocab, const CompilerOptions& options) {
   const size_t n_tokens = vocab.tokens.size();
   if (n_tokens == 0 || vocab.end_tokens.empty()) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "grammar vocabulary: found {} tokens and {} end tokens, expected at least one of each",
-                      n_tokens, vocab.end_tokens.size());
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "grammar vocabulary: found {} tokens and {} end tokens, expected at least one of each",
+        n_tokens, vocab.end_tokens.size());
   }
   for (const TokenId id : vocab.end_tokens) {
-    if (id < 0 || static_cast<size_t>(id) >= n_tokens || !vocab.tokens[static_cast<size_t>(id)].empty()) {
-      return make_error(ErrorCode::kInvalidArgument,
-                        "grammar vocabulary: end token {} is no control token of the {} in the vocabulary", id,
-                        n_tokens);
+    if (id < 0 || static_cast<size_t>(id) >= n_tokens ||
+        !vocab.tokens[static_cast<size_t>(id)].empty()) {
+      return make_error(
+          ErrorCode::kInvalidArgument,
+          "grammar vocabulary: end token {} is no control token of the {} in the vocabulary", id,
+          n_tokens);
     }
   }
   return guarded<Compiler>(ErrorCode::kInvalidArgument, "grammar vocabulary", [&] {

@@ -1,5 +1,5 @@
-// Structured output: a schema or grammar, compiled against a vocabulary, says which tokens may come next.
-// A thin door before XGrammar: none of its types leave this room.
+// Structured output: a schema or grammar, compiled against a vocabulary, says which tokens may come
+// next. A thin door before XGrammar: none of its types leave this room.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,15 @@ using tokenizer::TokenId;
 
 // What a grammar must know of a vocabulary.
 struct Vocab {
-  std::vector<std::string> tokens;   // the bytes each id stands for; empty: not text, never allowed (control tokens)
-  std::vector<TokenId> end_tokens;   // allowed where the grammar can end; at least one, none of them text
+  std::vector<std::string>
+      tokens;  // the bytes each id stands for; empty: not text, never allowed (control tokens)
+  std::vector<TokenId>
+      end_tokens;  // allowed where the grammar can end; at least one, none of them text
 };
 Vocab vocab_of(const tokenizer::Tokenizer& tokenizer);
 
-// Words of 32 bits that a mask over n_tokens takes. Bit (id % 32) of word (id / 32) is set when the id may come next.
+// Words of 32 bits that a mask over n_tokens takes. Bit (id % 32) of word (id / 32) is set when the
+// id may come next.
 constexpr size_t mask_words(size_t n_tokens) { return (n_tokens + 31) / 32; }
 
 // One reply's place in a grammar.
@@ -37,15 +40,16 @@ class Matcher {
   Matcher& operator=(Matcher&&) noexcept;
   ~Matcher();
 
-  // Writes which tokens may come next; every bit past the vocabulary is 0, and all bits are once ended().
-  // Requires: mask.size() == mask_words(vocabulary size).   Errors: kInternal.
+  // Writes which tokens may come next; every bit past the vocabulary is 0, and all bits are once
+  // ended(). Requires: mask.size() == mask_words(vocabulary size).   Errors: kInternal.
   Status fill_mask(std::span<uint32_t> mask);
 
-  // Moves over a token and says true, or stays and says false when it is not allowed here. An end token ends the reply.
-  // Errors: kInternal.
+  // Moves over a token and says true, or stays and says false when it is not allowed here. An end
+  // token ends the reply. Errors: kInternal.
   Result<bool> accept(TokenId id);
 
-  // Takes back the last n accepted tokens (rejected drafts). Requires: n <= tokens accepted.   Errors: kInternal.
+  // Takes back the last n accepted tokens (rejected drafts). Requires: n <= tokens accepted.
+  // Errors: kInternal.
   Status roll_back(int n_tokens);
 
   bool can_end() const;  // the text so far is complete
@@ -55,7 +59,8 @@ class Matcher {
   std::unique_ptr<Impl> impl_;
 };
 
-// A compiled grammar. Immutable, cheap to copy, safe from any thread; it keeps what it needs of the vocabulary alive.
+// A compiled grammar. Immutable, cheap to copy, safe from any thread; it keeps what it needs of the
+// vocabulary alive.
 class Grammar {
  public:
   struct Impl;
@@ -70,8 +75,8 @@ class Grammar {
 };
 
 struct CompilerOptions {
-  int n_threads = 1;                        // that one compilation may use
-  size_t cache_bytes = size_t{64} << 20;    // of compiled grammars that are kept for the same text
+  int n_threads = 1;                      // that one compilation may use
+  size_t cache_bytes = size_t{64} << 20;  // of compiled grammars that are kept for the same text
 };
 
 // Texts longer than this are refused, since compiling takes memory and time in proportion.
@@ -80,7 +85,8 @@ inline constexpr size_t kMaxSourceBytes = size_t{1} << 20;
 // Compiles grammars for one vocabulary. Safe from any thread.
 class Compiler {
  public:
-  // Errors: kInvalidArgument for an empty vocabulary, or end tokens that are missing, out of range or text.
+  // Errors: kInvalidArgument for an empty vocabulary, or end tokens that are missing, out of range
+  // or text.
   static Result<Compiler> make(Vocab vocab, const CompilerOptions& options);
   Compiler(Compiler&&) noexcept;
   Compiler& operator=(Compiler&&) noexcept;

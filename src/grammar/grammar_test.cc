@@ -15,11 +15,13 @@ constexpr std::string_view kCitySchema =
     R"({"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}},)"
     R"("required":["city","days"],"additionalProperties":false})";
 
-// Every byte, two control tokens, and some longer tokens; 265 in all, so that the last mask word is not full.
+// Every byte, two control tokens, and some longer tokens; 265 in all, so that the last mask word is
+// not full.
 Vocab byte_vocab() {
   Vocab vocab;
   for (int byte = 0; byte < 256; ++byte) vocab.tokens.emplace_back(1, static_cast<char>(byte));
-  vocab.tokens.insert(vocab.tokens.end(), {"", "", "{\"", "\":", "city", "\",", "true", "12", "\"}"});
+  vocab.tokens.insert(vocab.tokens.end(),
+                      {"", "", "{\"", "\":", "city", "\",", "true", "12", "\"}"});
   vocab.end_tokens = {kEnd};
   return vocab;
 }
@@ -55,7 +57,9 @@ class GrammarTest : public testing::Test {
       const auto accepted = matcher.accept(id);
       ASSERT_TRUE(accepted);
       EXPECT_EQ(allowed(mask, id), *accepted) << "token " << id;
-      if (*accepted) ASSERT_TRUE(matcher.roll_back(1));
+      if (*accepted) {
+        ASSERT_TRUE(matcher.roll_back(1));
+      }
     }
     for (TokenId id = n_tokens; id < static_cast<TokenId>(mask.size() * 32); ++id) {
       EXPECT_FALSE(allowed(mask, id)) << "bit past the vocabulary " << id;
@@ -68,7 +72,8 @@ class GrammarTest : public testing::Test {
 TEST_F(GrammarTest, JsonSchemaLetsOnlyItsObjectsThrough) {
   const auto grammar = compiler_->json_schema(kCitySchema);
   for (const std::string_view good :
-       {R"({"city": "Paris", "days": 3})", R"({"city":"","days":-12})", "{\"city\":\"Z\xC3\xBCrich\",\"days\":0}"}) {
+       {R"({"city": "Paris", "days": 3})", R"({"city":"","days":-12})",
+        "{\"city\":\"Z\xC3\xBCrich\",\"days\":0}"}) {
     Matcher matcher = start(grammar);
     EXPECT_TRUE(feed(matcher, good)) << good;
     EXPECT_TRUE(matcher.can_end()) << good;
@@ -76,8 +81,9 @@ TEST_F(GrammarTest, JsonSchemaLetsOnlyItsObjectsThrough) {
     EXPECT_TRUE(*matcher.accept(kEnd)) << good;
     EXPECT_TRUE(matcher.ended()) << good;
   }
-  for (const std::string_view bad : {R"({"town")", R"({"city": 3)", R"({"city": "a", "days": 1.5)", R"([)", "null",
-                                     "{\"city\": \"a\nb\"", R"({"city": "a"})", R"({"city": "a", "days": 1, )"}) {
+  for (const std::string_view bad :
+       {R"({"town")", R"({"city": 3)", R"({"city": "a", "days": 1.5)", R"([)", "null",
+        "{\"city\": \"a\nb\"", R"({"city": "a"})", R"({"city": "a", "days": 1, )"}) {
     Matcher matcher = start(grammar);
     EXPECT_FALSE(feed(matcher, bad)) << bad;
   }
@@ -94,8 +100,9 @@ TEST_F(GrammarTest, EndIsAllowedOnlyWhereTheTextIsComplete) {
 
 TEST_F(GrammarTest, MaskSaysWhatAcceptSays) {
   const auto schema = compiler_->json_schema(kCitySchema);
-  for (const std::string_view prefix : {"", "{", "{\"ci", R"({"city":)", R"({"city": "a\)", "{\"city\": \"\xC3",
-                                        R"({"city": "a", "days": 1)", R"({"city": "a", "days": 1})"}) {
+  for (const std::string_view prefix :
+       {"", "{", "{\"ci", R"({"city":)", R"({"city": "a\)", "{\"city\": \"\xC3",
+        R"({"city": "a", "days": 1)", R"({"city": "a", "days": 1})"}) {
     SCOPED_TRACE(prefix);
     Matcher matcher = start(schema);
     ASSERT_TRUE(feed(matcher, prefix));
@@ -122,7 +129,8 @@ sign ::= [!?])"));
   Matcher date = start(compiler_->regex("[0-9]{4}-(0[1-9]|1[0-2])"));
   ASSERT_TRUE(feed(date, "2024-1"));
   const auto mask = mask_of(date);
-  for (char digit = '0'; digit <= '9'; ++digit) EXPECT_EQ(allowed(mask, digit), digit <= '2') << digit;
+  for (char digit = '0'; digit <= '9'; ++digit)
+    EXPECT_EQ(allowed(mask, digit), digit <= '2') << digit;
 }
 
 TEST_F(GrammarTest, LongTokensCrossRules) {
@@ -169,7 +177,8 @@ TEST_F(GrammarTest, BadSourcesAreErrorsThatSayWhy) {
   const Case cases[] = {
       {compiler_->json_schema("{\"type\": "), "JSON schema: "},
       {compiler_->json_schema(R"({"type": "strange"})"), "JSON schema: "},
-      {compiler_->json_schema(R"({"type": "integer", "minimum": 3, "maximum": 2})"), "JSON schema: "},
+      {compiler_->json_schema(R"({"type": "integer", "minimum": 3, "maximum": 2})"),
+       "JSON schema: "},
       {compiler_->ebnf("root ::= missing"), "grammar: "},
       {compiler_->ebnf("top ::= \"a\""), "grammar: "},
       {compiler_->regex("(a"), "regular expression: "},
