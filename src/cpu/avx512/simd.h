@@ -1,0 +1,122 @@
+// The vector vocabulary of the AVX-512 + VNNI table: 16 lanes of f32 or i32, 64 bytes of weights.
+// Every table gives the same names the same meaning, lane for lane and bit for bit.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#define T9_SIMD static inline __attribute__((always_inline))
+
+namespace tempo9::cpu::avx512 {
+
+using F32 = __m512;
+using I32 = __m512i;
+using U8 = __m512i;
+
+constexpr int kTileRows = 6;    // register tile of the panel kernel: rows x groups of 16 columns
+constexpr int kTileGroups = 2;
+constexpr int kDirectRows = 4;  // rows that decode weights in registers together
+constexpr int kQueryTile = 6;   // query vectors that share one load of keys or values
+
+T9_SIMD F32 zero() { return _mm512_setzero_ps(); }
+T9_SIMD F32 set1(float x) { return _mm512_set1_ps(x); }
+T9_SIMD F32 load(const float* p) { return _mm512_loadu_ps(p); }
+T9_SIMD void store(float* p, F32 x) { _mm512_storeu_ps(p, x); }
+T9_SIMD __mmask16 first_lanes(uint32_t n) { return static_cast<__mmask16>((1u << n) - 1u); }
+T9_SIMD F32 load_part(const float* p, uint32_t n) { return _mm512_maskz_loadu_ps(first_lanes(n), p); }
+T9_SIMD void store_part(float* p, F32 x, uint32_t n) { _mm512_mask_storeu_ps(p, first_lanes(n), x); }
+T9_SIMD F32 add(F32 a, F32 b) { return _mm512_add_ps(a, b); }
+T9_SIMD F32 sub(F32 a, F32 b) { return _mm512_sub_ps(a, b); }
+T9_SIMD F32 mul(F32 a, F32 b) { return _mm512_mul_ps(a, b); }
+T9_SIMD F32 div(F32 a, F32 b) { return _mm512_div_ps(a, b); }
+T9_SIMD F32 fma(F32 a, F32 b, F32 c) { return _mm512_fmadd_ps(a, b, c); }
+T9_SIMD F32 max(F32 a, F32 b) { return _mm512_max_ps(a, b); }
+T9_SIMD F32 min(F32 a, F32 b) { return _mm512_min_ps(a, b); }
+T9_SIMD F32 abs(F32 a) { return _mm512_abs_ps(a); }
+// Lanes from index n on become value.
+T9_SIMD F32 fill_from(F32 a, uint32_t n, float value) {
+  return n >= 16 ? a : _mm512_mask_blend_ps(first_lanes(n), _mm512_set1_ps(value), a);
+}
+// Lanes below index n become value.
+T9_SIMD F32 fill_below(F32 a, uint32_t n, float value) {
+  return n >= 16 ? _mm512_set1_ps(value) : _mm512_mask_blend_ps(first_lanes(n), a, _mm512_set1_ps(value));
+}
+
+// Lanes of a where x is below limit become 0.
+T9_SIMD F32 zero_below(F32 a, F32 x, float limit) {
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(limit), _CMP_GE_OQ), a);
+}
+// a where |x| < limit, else b.
+T9_SIMD F32 select_small(F32 a, F32 b, F32 x, float limit) {
+  return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(abs(x), _mm512_set1_ps(limit), _CMP_LT_OQ), b, a);
+}
+
+T9_SIMD I32 izero() { return _mm512_setzero_si512(); }
+T9_SIMD I32 iset1(int32_t x) { return _mm512_set1_epi32(x); }
+T9_SIMD I32 iadd(I32 a, I32 b) { return _mm512_add_epi32(a, b); }
+T9_SIMD I32 shift_left(I32 a, int n) { return _mm512_slli_epi32(a, static_cast<unsigned>(n)); }
+T9_SIMD F32 to_f32(I32 a) { return _mm512_cvtepi32_ps(a); }
+T9_SIMD I32 round_to_i32(F32 a) { return _mm512_cvtps_epi32(a); }  // nearest, ties to even
+T9_SIMD F32 as_f32(I32 a) { return _mm512_castsi512_ps(a); }
+T9_SIMD I32 as_i32(F32 a) { return _mm512_castps_si512(a); }
+T9_SIMD void store_i8(int8_t* p, I32 a) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a)); }
+T9_SIMD void store_i32(int32_t* p, I32 a) { _mm512_storeu_si512(p, a); }
+
+T9_SIMD F32 load_f16(const void* p) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
+}
+T9_SIMD void store_f16(void* p, F32 x) {
+  _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+T9_SIMD F32 load_bf16(const void* p) {
+  return as_f32(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p))), 16));
+}
+T9_SIMD F32 load_u8(const uint8_t* p) {
+  return to_f32(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+}
+T9_SIMD F32 load_i8(const uint8_t* p) {
+  return to_f32(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+}
+
+T9_SIMD U8 load_bytes(const uint8_t* p) { return _mm512_loadu_si512(p); }
+T9_SIMD void store_bytes(uint8_t* p, U8 x) { _mm512_storeu_si512(p, x); }
+T9_SIMD U8 low_nibbles(U8 x) { return _mm512_and_si512(x, _mm512_set1_epi8(15)); }
+T9_SIMD U8 high_nibbles(U8 x) { return _mm512_and_si512(_mm512_srli_epi16(x, 4), _mm512_set1_epi8(15)); }
+// Adds 16 to the bytes whose bit is set.
+T9_SIMD U8 add_bit4(U8 x, const uint8_t* bits) {
+  return _mm512_mask_add_epi8(x, *reinterpret_cast<const uint64_t __attribute__((may_alias, aligned(1)))*>(bits), x,
+                              _mm512_set1_epi8(16));
+}
+// Bits [2 * field, 2 * field + 2) of each byte of plane become bits 4 and 5 of x.
+template <int kField>
+T9_SIMD U8 or_bits45(U8 x, U8 plane) {
+  const __m512i at4 = kField == 0   ? _mm512_slli_epi16(plane, 4)
+                      : kField == 1 ? _mm512_slli_epi16(plane, 2)
+                      : kField == 2 ? plane
+                                    : _mm512_srli_epi16(plane, 2);
+  return _mm512_or_si512(x, _mm512_and_si512(at4, _mm512_set1_epi8(0x30)));
+}
+
+// The integer accumulator of a block whose weights are stored with zero point kZero: starts at -kZero * sum(a).
+template <int kZero>
+T9_SIMD I32 start_dot(int32_t sum) {
+  if constexpr (kZero == 0) {
+    return izero();
+  } else {
+    return _mm512_set1_epi32(-kZero * sum);
+  }
+}
+// Lane c += w[4c .. 4c+3] . a[0 .. 3], a broadcast from memory.
+template <int kZero>
+T9_SIMD I32 dot(I32 acc, U8 w, const int8_t* a) {
+  const __m512i bytes = _mm512_set1_epi32(*reinterpret_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(a));
+  return _mm512_dpbusd_epi32(acc, w, bytes);
+}
+
+T9_SIMD void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+T9_SIMD void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
+T9_SIMD float sqrt_scalar(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
+
+}  // namespace tempo9::cpu::avx512

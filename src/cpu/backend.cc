@@ -1,0 +1,435 @@
+// The CPU backend: walks a program's ops for each step; every op is one job of the thread pool.
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "cpu/cpu.h"
+#include "cpu/memory.h"
+#include "cpu/plan.h"
+#include "cpu/rope_table.h"
+#include "cpu/thread_pool.h"
+#include "cpu/weights.h"
+
+namespace tempo9::cpu {
+namespace {
+
+size_t at(ops::TensorId id) { return static_cast<size_t>(id.index); }
+size_t at(ops::MatrixId id) { return static_cast<size_t>(id.index); }
+size_t at(ops::VectorId id) { return static_cast<size_t>(id.index); }
+
+// Groups of one matrix of a product that a thread takes together, and where their outputs begin.
+struct Chunk {
+  const Weight* weight;
+  uint32_t group_begin, group_end;
+  uint32_t first_column;  // of the matrix in the product's output
+};
+constexpr uint32_t kChunkGroups = 2;
+
+// A KV layer's place in a page.
+struct LayerPlace {
+  size_t offset = 0;      // from the page's start
+  size_t head_bytes = 0;  // K and V of one kv head
+  size_t v_offset = 0;    // from a head's K to its V
+};
+
+// A run of rows of one sequence whose attention one call computes for one kv head.
+struct RowRun {
+  uint32_t sequence, first_row, n_rows, first_position;
+};
+
+class CpuBackend final : public ops::Backend {
+ public:
+  CpuBackend(const ops::Program& program, const ops::BackendOptions& options, const KernelTable& kernels)
+      : program_(program), options_(options), kernels_(kernels), pool_(options.n_threads, kernels.enter_thread) {
+    name_ = std::string("cpu/") + kernels.name;
+  }
+
+  Status load();
+
+  Result<std::span<const float>> step(const ops::Batch& batch) override;
+  void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override;
+  void drop_page(ops::PageId page) override { arena_.release(page * page_bytes_, page_bytes_); }
+  uint64_t page_bytes() const override { return page_bytes_; }
+  uint64_t weight_bytes() const override;
+  std::string_view name() const override { return name_; }
+
+ private:
+  void plan_kv();
+  Status plan_scratch();
+  void plan_chunks(const std::vector<ops::MatrixId>& matrices, std::vector<Chunk>& chunks) const;
+  void lay_out_rows(const ops::Batch& batch);
+
+  void run(const ops::Embed& op);
+  void run(const ops::RmsNorm& op);
+  void run(const ops::Linear& op);
+  void run(const ops::RopeAppend& op);
+  void run(const ops::Attention& op);
+  void run(const ops::GatedActivation& op);
+  void run(const ops::SelectRows& op);
+  void run(const ops::Head& op);
+
+  // out (+)= W x for all chunks.
+  void product(const std::vector<Chunk>& chunks, const Activation& x, LinearArgs args);
+  void product_chunk(const Chunk& chunk, const Activation& x, LinearArgs args, uint32_t thread);
+  void quantize(const Activation& x, uint32_t row) const;
+  Activation& tensor(ops::TensorId id) { return plan_.activations[at(id)]; }
+  const float* vector(ops::VectorId id) const { return id ? program_.vectors[at(id)].data() : nullptr; }
+  float* row(const Activation& a, uint32_t r) const { return a.data + size_t{r} * a.width; }
+  uint8_t* head_place(ops::PageId page, const LayerPlace& layer, uint32_t kv_head) const {
+    return arena_.data() + page * page_bytes_ + layer.offset + layer.head_bytes * kv_head;
+  }
+
+  ops::Program program_;  // its matrices' bytes are not read after load()
+  ops::BackendOptions options_;
+  const KernelTable& kernels_;
+  ThreadPool pool_;
+  std::string name_;
+  std::vector<Weight> weights_;
+  Plan plan_;
+  std::vector<std::vector<Chunk>> chunks_;  // by op; empty for ops that are no products
+  Memory logits_, scratch_;
+  size_t scratch_bytes_ = 0;                // a thread
+
+  Memory arena_;
+  size_t page_bytes_ = 0;
+  std::vector<LayerPlace> layers_;
+
+  // The step that is running.
+  const ops::Batch* batch_ = nullptr;
+  size_t op_index_ = 0;
+  uint32_t n_rows_ = 0;
+  std::vector<uint32_t> row_position_, row_sequence_;
+  std::vector<RowRun> runs_;
+  std::vector<std::vector<float>> cosines_, sines_;  // by rope, [max_rows, n_pairs]
+  bool entered_ = false;
+};
+
+Status CpuBackend::load() {
+  T9_TRY(weights_, load_weights(program_, pool_));
+  for (ops::Matrix& matrix : program_.matrices) matrix.data = {};
+  T9_TRY(plan_, plan_activations(program_, weights_, options_.max_rows));
+  chunks_.resize(program_.ops.size());
+  for (size_t i = 0; i < program_.ops.size(); ++i) {
+    if (const auto* linear = std::get_if<ops::Linear>(&program_.ops[i])) plan_chunks(linear->matrices, chunks_[i]);
+    if (const auto* head = std::get_if<ops::Head>(&program_.ops[i])) plan_chunks({head->matrix}, chunks_[i]);
+  }
+  T9_TRY(plan_scratch());
+  T9_TRY(logits_, Memory::reserve(size_t{options_.max_logit_rows} * program_.n_vocab * sizeof(float)));
+  plan_kv();
+  T9_TRY(arena_, Memory::reserve(page_bytes_ * options_.max_pages));
+  row_position_.resize(options_.max_rows);
+  row_sequence_.resize(options_.max_rows);
+  runs_.reserve(options_.max_rows);
+  for (const ops::Rope& rope : program_.ropes) {
+    cosines_.emplace_back(options_.max_rows * rope.inv_freq.size());
+    sines_.emplace_back(options_.max_rows * rope.inv_freq.size());
+  }
+  return {};
+}
+
+void CpuBackend::plan_chunks(const std::vector<ops::MatrixId>& matrices, std::vector<Chunk>& chunks) const {
+  uint32_t column = 0;
+  for (const ops::MatrixId id : matrices) {
+    const Weight& w = weights_[at(id)];
+    for (uint32_t group = 0; group < w.n_groups; group += kChunkGroups) {
+      chunks.push_back({&w, group, std::min(group + kChunkGroups, w.n_groups), column});
+    }
+    column += w.n_out;
+  }
+}
+
+void CpuBackend::plan_kv() {
+  const size_t element = options_.kv_type == ops::KvType::kF16 ? 2 : 4;
+  size_t offset = 0;
+  for (const ops::KvLayer& layer : program_.kv_layers) {
+    const size_t padded = (layer.head_dim + kLanes - 1) / kLanes * kLanes;
+    LayerPlace place;
+    place.offset = offset;
+    place.v_offset = layer.head_dim * ops::kPageTokens * element;
+    place.head_bytes = place.v_offset + padded * ops::kPageTokens * element;
+    layers_.push_back(place);
+    offset += place.head_bytes * layer.n_kv_heads;
+  }
+  constexpr size_t kSystemPage = 4096;  // so that a page's memory can be given back alone
+  page_bytes_ = (offset + kSystemPage - 1) / kSystemPage * kSystemPage;
+}
+
+Status CpuBackend::plan_scratch() {
+  for (const ops::Op& op : program_.ops) {
+    if (const auto* attention = std::get_if<ops::Attention>(&op)) {
+      const ops::KvLayer& kv = program_.kv_layers[attention->kv_layer];
+      scratch_bytes_ =
+          std::max(scratch_bytes_, attention_scratch_bytes(attention->n_heads / kv.n_kv_heads, kv.head_dim));
+    }
+  }
+  for (const Weight& w : weights_) {
+    // A decoded panel, or two f32 groups and a row for weights that have no packing.
+    const size_t unpacked = size_t{w.n_in} * sizeof(float) * (kChunkGroups * kLanes + 1);
+    scratch_bytes_ = std::max(scratch_bytes_, w.packing ? linear_scratch_bytes(w.n_in) : unpacked);
+  }
+  scratch_bytes_ = (scratch_bytes_ + 4095) / 4096 * 4096;
+  T9_TRY(scratch_, Memory::reserve(scratch_bytes_ * pool_.size()));
+  return {};
+}
+
+uint64_t CpuBackend::weight_bytes() const {
+  uint64_t total = 0;
+  for (const Weight& w : weights_) total += w.memory.size();
+  return total;
+}
+
+void CpuBackend::lay_out_rows(const ops::Batch& batch) {
+  runs_.clear();
+  for (uint32_t s = 0; s < batch.sequences.size(); ++s) {
+    const ops::BatchSequence& sequence = batch.sequences[s];
+    for (uint32_t i = 0; i < sequence.n_rows; ++i) {
+      row_position_[sequence.first_row + i] = sequence.n_past + i;
+      row_sequence_[sequence.first_row + i] = s;
+    }
+    // Runs start at multiples of kAttentionRows of the sequence's rows; the last ones cost most and go first.
+    for (uint32_t i = 0; i < sequence.n_rows; i += kAttentionRows) {
+      runs_.push_back({s, sequence.first_row + i, std::min(kAttentionRows, sequence.n_rows - i), sequence.n_past + i});
+    }
+  }
+  std::reverse(runs_.begin(), runs_.end());
+  for (size_t r = 0; r < program_.ropes.size(); ++r) {
+    const size_t n = program_.ropes[r].inv_freq.size();
+    pool_.run(n_rows_, 16, [&](uint32_t begin, uint32_t end, uint32_t) {
+      for (uint32_t i = begin; i < end; ++i) {
+        rope_angles(program_.ropes[r], row_position_[i], cosines_[r].data() + n * i, sines_[r].data() + n * i);
+      }
+    });
+  }
+}
+
+Result<std::span<const float>> CpuBackend::step(const ops::Batch& batch) {
+  if (!entered_) kernels_.enter_thread();
+  entered_ = true;
+  batch_ = &batch;
+  n_rows_ = static_cast<uint32_t>(batch.tokens.size());
+  T9_CHECK(n_rows_ > 0 && n_rows_ <= options_.max_rows && batch.logit_rows.size() <= options_.max_logit_rows);
+  lay_out_rows(batch);
+  for (op_index_ = 0; op_index_ < program_.ops.size(); ++op_index_) {
+    const ops::Op& op = program_.ops[op_index_];
+    if (batch.logit_rows.empty() && std::holds_alternative<ops::SelectRows>(op)) break;
+    std::visit([this](const auto& concrete) { run(concrete); }, op);
+  }
+  return std::span<const float>(reinterpret_cast<const float*>(logits_.data()),
+                                batch.logit_rows.size() * program_.n_vocab);
+}
+
+void CpuBackend::quantize(const Activation& x, uint32_t r) const {
+  if (!x.quantized) return;
+  const QuantRows& q = x.quant;
+  const size_t block = size_t{r} * q.n_blocks;
+  kernels_.quantize_row(row(x, r), x.width, q.q + block * kBlock, q.block_scale + block, q.block_sum + block,
+                        q.half_sum + 2 * block, q.row_scale + r);
+}
+
+void CpuBackend::run(const ops::Embed& op) {
+  const Activation& out = tensor(op.out);
+  pool_.run(n_rows_, 16, [&](uint32_t begin, uint32_t end, uint32_t) {
+    for (uint32_t r = begin; r < end; ++r) {
+      float* x = row(out, r);
+      read_row(weights_[at(op.table)], static_cast<uint32_t>(batch_->tokens[r]), x);
+      for (uint32_t i = 0; op.scale != 1.0f && i < out.width; ++i) x[i] *= op.scale;
+      quantize(out, r);
+    }
+  });
+}
+
+void CpuBackend::run(const ops::RmsNorm& op) {
+  const Activation &in = tensor(op.in), &out = tensor(op.out);
+  pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
+    for (uint32_t r = begin; r < end; ++r) {
+      kernels_.rms_norm(row(in, r), vector(op.weight), in.width, op.eps, row(out, r), op.add);
+      quantize(out, r);
+    }
+  });
+}
+
+void CpuBackend::run(const ops::Linear& op) {
+  const Activation& out = tensor(op.out);
+  LinearArgs args;
+  args.out = out.data;
+  args.out_stride = out.width;
+  args.bias = vector(op.bias);
+  args.add = op.add;
+  product(chunks_[op_index_], tensor(op.in), args);
+}
+
+void CpuBackend::run(const ops::Head& op) {
+  LinearArgs args;
+  args.out = reinterpret_cast<float*>(logits_.data());
+  args.out_stride = program_.n_vocab;
+  product(chunks_[op_index_], tensor(op.in), args);
+  if (op.softcap > 0) {
+    pool_.run(n_rows_, 1, [&](uint32_t begin, uint32_t end, uint32_t) {
+      for (uint32_t r = begin; r < end; ++r) {
+        kernels_.soft_cap(args.out + size_t{r} * program_.n_vocab, program_.n_vocab, op.softcap);
+      }
+    });
+  }
+}
+
+void CpuBackend::product(const std::vector<Chunk>& chunks, const Activation& x, LinearArgs args) {
+  args.n_rows = n_rows_;
+  args.x_quant = x.quant;
+  args.x = x.data;
+  args.x_stride = x.width;
+  const auto n = static_cast<uint32_t>(chunks.size());
+  // Few rows: long runs, so that each thread streams; a few per thread, so that a late thread holds little back.
+  const uint32_t grain = n_rows_ <= 8 ? std::max(1u, n / (4 * pool_.size())) : 1;
+  pool_.run(n, grain, [&](uint32_t begin, uint32_t end, uint32_t thread) {
+    for (uint32_t i = begin; i < end; ++i) product_chunk(chunks[i], x, args, thread);
+  });
+}
+
+void CpuBackend::product_chunk(const Chunk& chunk, const Activation&, LinearArgs args, uint32_t thread) {
+  const Weight& w = *chunk.weight;
+  uint8_t* scratch = scratch_.data() + scratch_bytes_ * thread;
+  args.n_in = w.n_in;
+  args.n_out = w.n_out;
+  args.out += chunk.first_column;
+  if (args.bias != nullptr) args.bias += chunk.first_column;
+  if (w.packing) {
+    args.weights = w.memory.data();
+    args.group_bytes = w.group_bytes;
+    args.group_begin = chunk.group_begin;
+    args.group_end = chunk.group_end;
+    args.scratch = scratch;
+    kernels_.linear[static_cast<size_t>(*w.packing)](args);
+    return;
+  }
+  // No packing: decode the groups to f32 and use that kernel.
+  const size_t group_floats = size_t{w.n_in} * kLanes;
+  auto* panel = reinterpret_cast<float*>(scratch);
+  for (uint32_t group = chunk.group_begin; group < chunk.group_end; ++group) {
+    decode_group(w, group, panel + group_floats * kChunkGroups, panel + group_floats * (group - chunk.group_begin));
+  }
+  const uint32_t column = chunk.group_begin * kLanes;
+  args.weights = scratch;
+  args.group_bytes = group_floats * sizeof(float);
+  args.group_begin = 0;
+  args.group_end = chunk.group_end - chunk.group_begin;
+  args.n_out = w.n_out - column;
+  args.out += column;
+  if (args.bias != nullptr) args.bias += column;
+  kernels_.linear[static_cast<size_t>(Packing::kF32)](args);
+}
+
+void CpuBackend::run(const ops::RopeAppend& op) {
+  const Activation& qkv = tensor(op.qkv);
+  const ops::KvLayer& kv = program_.kv_layers[op.kv_layer];
+  const LayerPlace& place = layers_[op.kv_layer];
+  const auto n_pairs = static_cast<uint32_t>(program_.ropes[op.rope].inv_freq.size());
+  const bool neox = program_.ropes[op.rope].neox;
+  const auto append = options_.kv_type == ops::KvType::kF16 ? kernels_.append_kv_f16 : kernels_.append_kv_f32;
+  const uint32_t n_rotated = op.n_heads + kv.n_kv_heads;
+  pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
+    for (uint32_t r = begin; r < end; ++r) {
+      float* x = row(qkv, r);
+      for (uint32_t head = 0; head < n_rotated; ++head) {
+        float* h = x + size_t{head} * kv.head_dim;
+        const ops::VectorId norm = head < op.n_heads ? op.q_norm : op.k_norm;
+        if (norm) kernels_.rms_norm(h, vector(norm), kv.head_dim, op.norm_eps, h, false);
+        kernels_.rope(h, cosines_[op.rope].data() + size_t{n_pairs} * r, sines_[op.rope].data() + size_t{n_pairs} * r,
+                      n_pairs, neox);
+      }
+      const ops::BatchSequence& sequence = batch_->sequences[row_sequence_[r]];
+      const ops::PageId page = sequence.pages[row_position_[r] / ops::kPageTokens];
+      const float* k = x + size_t{op.n_heads} * kv.head_dim;
+      const float* v = k + size_t{kv.n_kv_heads} * kv.head_dim;
+      for (uint32_t head = 0; head < kv.n_kv_heads; ++head) {
+        uint8_t* at_head = head_place(page, place, head);
+        append(k + size_t{head} * kv.head_dim, v + size_t{head} * kv.head_dim, kv.head_dim,
+               row_position_[r] % ops::kPageTokens, at_head, at_head + place.v_offset);
+      }
+    }
+  });
+}
+
+void CpuBackend::run(const ops::Attention& op) {
+  const Activation &qkv = tensor(op.qkv), &out = tensor(op.out);
+  const ops::KvLayer& kv = program_.kv_layers[op.kv_layer];
+  const LayerPlace& place = layers_[op.kv_layer];
+  const uint32_t n_group_heads = op.n_heads / kv.n_kv_heads;
+  const auto attention = options_.kv_type == ops::KvType::kF16 ? kernels_.attention_f16 : kernels_.attention_f32;
+  const auto n_items = static_cast<uint32_t>(runs_.size()) * kv.n_kv_heads;
+  pool_.run(n_items, 1, [&](uint32_t begin, uint32_t end, uint32_t thread) {
+    for (uint32_t i = begin; i < end; ++i) {
+      const RowRun& rows = runs_[i / kv.n_kv_heads];
+      const uint32_t kv_head = i % kv.n_kv_heads;
+      const size_t first_head = size_t{kv_head} * n_group_heads * kv.head_dim;
+      AttentionArgs args;
+      args.q = row(qkv, rows.first_row) + first_head;
+      args.q_row_stride = qkv.width;
+      args.out = row(out, rows.first_row) + first_head;
+      args.out_row_stride = out.width;
+      args.n_rows = rows.n_rows;
+      args.n_group_heads = n_group_heads;
+      args.head_dim = kv.head_dim;
+      args.first_position = rows.first_position;
+      args.scale = op.scale;
+      args.window = op.window;
+      args.arena = arena_.data() + place.offset + place.head_bytes * kv_head;
+      args.page_stride = page_bytes_;
+      args.v_offset = place.v_offset;
+      args.pages = batch_->sequences[rows.sequence].pages.data();
+      args.scratch = scratch_.data() + scratch_bytes_ * thread;
+      attention(args);
+    }
+  });
+  if (!out.quantized) return;
+  pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
+    for (uint32_t r = begin; r < end; ++r) quantize(out, r);
+  });
+}
+
+void CpuBackend::run(const ops::GatedActivation& op) {
+  const Activation &in = tensor(op.in), &out = tensor(op.out);
+  const auto activate = op.kind == ops::Activation::kSilu ? kernels_.silu_mul : kernels_.gelu_mul;
+  pool_.run(n_rows_, 2, [&](uint32_t begin, uint32_t end, uint32_t) {
+    for (uint32_t r = begin; r < end; ++r) {
+      activate(row(in, r), row(in, r) + out.width, out.width, row(out, r));
+      quantize(out, r);
+    }
+  });
+}
+
+void CpuBackend::run(const ops::SelectRows& op) {
+  const Activation &in = tensor(op.in), &out = tensor(op.out);
+  n_rows_ = static_cast<uint32_t>(batch_->logit_rows.size());
+  for (uint32_t i = 0; i < n_rows_; ++i) {
+    std::memcpy(row(out, i), row(in, batch_->logit_rows[i]), in.width * sizeof(float));
+    quantize(out, i);
+  }
+}
+
+void CpuBackend::copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) {
+  const size_t element = options_.kv_type == ops::KvType::kF16 ? 2 : 4;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const ops::KvLayer& kv = program_.kv_layers[i];
+    const size_t v_row = (kv.head_dim + kLanes - 1) / kLanes * kLanes * element;
+    for (uint32_t head = 0; head < kv.n_kv_heads; ++head) {
+      const uint8_t* src = head_place(from, layers_[i], head);
+      uint8_t* dst = head_place(to, layers_[i], head);
+      for (uint32_t d = 0; d < kv.head_dim; ++d) {
+        const size_t column = size_t{d} * ops::kPageTokens * element;
+        std::memcpy(dst + column, src + column, n_tokens * element);
+      }
+      std::memcpy(dst + layers_[i].v_offset, src + layers_[i].v_offset, n_tokens * v_row);
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ops::Backend>> make_backend(const ops::Program& program, const ops::BackendOptions& options) {
+  T9_TRY(const KernelTable* kernels, select_kernels(options.isa));
+  auto backend = std::make_unique<CpuBackend>(program, options, *kernels);
+  T9_TRY(backend->load());
+  return std::unique_ptr<ops::Backend>(std::move(backend));
+}
+
+}  // namespace tempo9::cpu

@@ -1,0 +1,26 @@
+// The CPU backend: kernel tables per instruction set, chosen once at start.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "cpu/kernels.h"
+#include "ops/backend.h"
+
+namespace tempo9::cpu {
+
+// Tables that this machine can run, best first.
+std::vector<const KernelTable*> available_tables();
+
+// The table of that name, or the best when name is empty.
+// Errors: kInvalidArgument for a name that is unknown or that this machine cannot run; lists the valid ones.
+Result<const KernelTable*> select_kernels(std::string_view name);
+
+// Packs the weights (the program's file may be closed afterwards), plans buffers, reserves the KV arena.
+// Errors: kInvalidArgument (isa), kUnsupported (a weight type that no kernel reads), kResourceExhausted (memory).
+Result<std::unique_ptr<ops::Backend>> make_backend(const ops::Program& program, const ops::BackendOptions& options);
+
+}  // namespace tempo9::cpu

@@ -1,0 +1,231 @@
+// Attention over paged KV. Defined on a fixed grid of 256 keys: per cell m = max s, p = e^(s - m), l = sum p,
+// o = sum p v in key order; cells merge oldest first. Rows, heads and threads never change the order.
+// Page of one layer and kv head: K [head_dim][32 keys], V [32 keys][padded_dim], padded_dim a multiple of 16.
+// Source: online softmax, Milakov and Gimelshein 2018 (arXiv:1805.02867).
+// Included inside a table's namespace, after math.inl.h.
+
+struct KvF16 {
+  using Element = uint16_t;
+  static constexpr size_t kBytes = 2;
+  T9_SIMD F32 read(const uint8_t* p) { return load_f16(p); }
+  // Finite values only: a masked key still meets a zero weight, and 0 * inf would spoil its neighbours.
+  T9_SIMD void write(Element* p, F32 x) { store_f16(p, max(min(x, set1(65504.0f)), set1(-65504.0f))); }
+};
+struct KvF32 {
+  using Element = float;
+  static constexpr size_t kBytes = 4;
+  T9_SIMD void write(Element* p, F32 x) { store(p, x); }
+  T9_SIMD F32 read(const uint8_t* p) { return load(reinterpret_cast<const float*>(p)); }
+};
+
+constexpr uint32_t kPageKeys = 32, kCellKeys = 256;
+
+T9_SIMD uint32_t padded_dim(uint32_t head_dim) { return (head_dim + kLanes - 1) / kLanes * kLanes; }
+
+// One tile of query vectors: pointers and the keys each may see.
+template <int kN>
+struct QueryTile {
+  const float* q[kN];
+  float* scores[kN];        // [256], becomes p
+  float* cell_out[kN];      // [head_dim]
+  uint32_t begin[kN], end[kN];  // keys of this cell it sees, relative to the cell
+};
+
+template <class Kv, int kN>
+static void score_page(const AttentionArgs& args, const QueryTile<kN>& t, const uint8_t* k, uint32_t key0) {
+  F32 acc[kN][2];
+#pragma GCC unroll 16
+  for (int i = 0; i < kN; ++i) acc[i][0] = acc[i][1] = zero();
+  for (uint32_t d = 0; d < args.head_dim; ++d) {
+    const F32 k0 = Kv::read(k + Kv::kBytes * kPageKeys * d);
+    const F32 k1 = Kv::read(k + Kv::kBytes * (kPageKeys * d + kLanes));
+#pragma GCC unroll 16
+    for (int i = 0; i < kN; ++i) {
+      const F32 q = set1(t.q[i][d]);
+      acc[i][0] = fma(q, k0, acc[i][0]);
+      acc[i][1] = fma(q, k1, acc[i][1]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kN; ++i) {
+    store(t.scores[i] + key0, mul(acc[i][0], set1(args.scale)));
+    store(t.scores[i] + key0 + kLanes, mul(acc[i][1], set1(args.scale)));
+  }
+}
+
+// cell_out[d0 .. d0 + 16 kD) = sum over keys of p v, in key order.
+template <class Kv, int kN, int kD>
+static void weigh_values(const AttentionArgs& args, const QueryTile<kN>& t, const uint8_t* const* v,
+                         uint32_t n_keys, uint32_t d0) {
+  F32 acc[kN][kD];
+#pragma GCC unroll 16
+  for (int i = 0; i < kN; ++i) {
+#pragma GCC unroll 8
+    for (int j = 0; j < kD; ++j) acc[i][j] = zero();
+  }
+  for (uint32_t key = 0; key < n_keys; ++key) {
+    const uint8_t* row = v[key / kPageKeys] + Kv::kBytes * ((key % kPageKeys) * padded_dim(args.head_dim) + d0);
+    F32 value[kD];
+#pragma GCC unroll 8
+    for (int j = 0; j < kD; ++j) value[j] = Kv::read(row + Kv::kBytes * kLanes * static_cast<size_t>(j));
+#pragma GCC unroll 16
+    for (int i = 0; i < kN; ++i) {
+      const F32 p = set1(t.scores[i][key]);
+#pragma GCC unroll 8
+      for (int j = 0; j < kD; ++j) acc[i][j] = fma(p, value[j], acc[i][j]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kN; ++i) {
+#pragma GCC unroll 8
+    for (int j = 0; j < kD; ++j) store(t.cell_out[i] + d0 + kLanes * static_cast<uint32_t>(j), acc[i][j]);
+  }
+}
+
+// Turns scores into p; gives the cell's maximum and sum. A query that sees no key of the cell gets m = -inf.
+T9_SIMD void soften(float* scores, uint32_t begin, uint32_t end, uint32_t n_keys, float* m, float* l) {
+  const float kMinusInfinity = -__builtin_inff();
+  if (begin >= end) {
+    *m = kMinusInfinity;
+    *l = 0;
+    for (uint32_t i = 0; i < n_keys; i += kLanes) store(scores + i, zero());
+    return;
+  }
+  F32 top = set1(kMinusInfinity);
+  for (uint32_t i = 0; i < n_keys; i += kLanes) {
+    F32 s = load(scores + i);
+    if (begin > i) s = fill_below(s, begin - i, kMinusInfinity);
+    if (end < i + kLanes) s = fill_from(s, end > i ? end - i : 0, kMinusInfinity);
+    store(scores + i, s);
+    top = max(top, s);
+  }
+  *m = reduce_max(top);
+  F32 sum = zero();
+  for (uint32_t i = 0; i < n_keys; i += kLanes) {
+    const F32 p = exp(sub(load(scores + i), set1(*m)));
+    store(scores + i, p);
+    sum = add(sum, p);
+  }
+  *l = reduce_add(sum);
+}
+
+// A query's running state: out (unnormalised), m, l.
+T9_SIMD void merge_cell(float* out, float* m, float* l, const float* cell_out, float cell_m, float cell_l,
+                        uint32_t head_dim) {
+  if (cell_l == 0) return;  // saw nothing of the cell
+  const float new_m = *m > cell_m ? *m : cell_m;
+  float factor[16];
+  store(factor, exp(sub(set1(*m), set1(new_m))));
+  const F32 keep = set1(factor[0]);
+  store(factor, exp(sub(set1(cell_m), set1(new_m))));
+  const F32 take = set1(factor[0]);
+  for (uint32_t d = 0; d < head_dim; d += kLanes) {
+    store(out + d, fma(load(out + d), keep, mul(load(cell_out + d), take)));
+  }
+  float sums[16];
+  store(sums, fma(set1(*l), keep, mul(set1(cell_l), take)));
+  *l = sums[0];
+  *m = new_m;
+}
+
+template <class Kv, int kN>
+static void attend_cell(const AttentionArgs& args, const QueryTile<kN>& t, const uint8_t* const* k,
+                        const uint8_t* const* v, uint32_t n_keys, float* const* out, float* const* m,
+                        float* const* l) {
+  for (uint32_t key0 = 0; key0 < n_keys; key0 += kPageKeys) score_page<Kv, kN>(args, t, k[key0 / kPageKeys], key0);
+  float cell_m[kN], cell_l[kN];
+  for (int i = 0; i < kN; ++i) soften(t.scores[i], t.begin[i], t.end[i], n_keys, &cell_m[i], &cell_l[i]);
+  uint32_t d = 0;
+  const uint32_t dim = padded_dim(args.head_dim);
+  for (; d + 4 * kLanes <= dim; d += 4 * kLanes) weigh_values<Kv, kN, 4>(args, t, v, n_keys, d);
+  for (; d < dim; d += kLanes) weigh_values<Kv, kN, 1>(args, t, v, n_keys, d);
+  for (int i = 0; i < kN; ++i) merge_cell(out[i], m[i], l[i], t.cell_out[i], cell_m[i], cell_l[i], dim);
+}
+
+// The running state of a call's queries, and one tile's scratch.
+struct AttentionState {
+  float *out, *m, *l;         // [n][padded_dim], [n], [n]
+  float *cell_out, *scores;   // [kQueryTile][padded_dim], [kQueryTile][256]
+};
+
+template <class Kv, int kN>
+static void attend_tile(const AttentionArgs& args, const AttentionState& s, uint32_t first, uint32_t cell_begin,
+                        const uint8_t* const* k, const uint8_t* const* v, uint32_t n_keys) {
+  QueryTile<kN> t;
+  float *out[kN], *m[kN], *l[kN];
+  for (uint32_t i = 0; i < kN; ++i) {
+    const uint32_t index = first + i, row = index / args.n_group_heads, head = index % args.n_group_heads;
+    t.q[i] = args.q + row * args.q_row_stride + head * args.head_dim;
+    t.scores[i] = s.scores + size_t{i} * kCellKeys;
+    t.cell_out[i] = s.cell_out + size_t{i} * padded_dim(args.head_dim);
+    const uint32_t end = args.first_position + row + 1;  // first key it does not see
+    const uint32_t begin = args.window > 0 && end > args.window ? end - args.window : 0;
+    t.begin[i] = begin > cell_begin ? begin - cell_begin : 0;
+    t.end[i] = end > cell_begin ? (end - cell_begin < n_keys ? end - cell_begin : n_keys) : 0;
+    out[i] = s.out + size_t{index} * padded_dim(args.head_dim);
+    m[i] = s.m + index;
+    l[i] = s.l + index;
+  }
+  attend_cell<Kv, kN>(args, t, k, v, n_keys, out, m, l);
+}
+
+template <class Kv, int kN>
+static void attend_tiles(const AttentionArgs& args, const AttentionState& s, uint32_t first, uint32_t n,
+                         uint32_t cell_begin, const uint8_t* const* k, const uint8_t* const* v, uint32_t n_keys) {
+  for (; first + kN <= n; first += kN) attend_tile<Kv, kN>(args, s, first, cell_begin, k, v, n_keys);
+  if constexpr (kN > 1) {
+    if (first < n) attend_tiles<Kv, kN - 1>(args, s, first, n, cell_begin, k, v, n_keys);
+  }
+}
+
+template <class Kv>
+static void attention(const AttentionArgs& args) {
+  const uint32_t n = args.n_rows * args.n_group_heads;
+  const uint32_t dim = padded_dim(args.head_dim);
+  AttentionState s;
+  s.out = static_cast<float*>(args.scratch);
+  s.cell_out = s.out + size_t{n} * dim;
+  s.scores = s.cell_out + size_t{kQueryTile} * dim;
+  s.m = s.scores + size_t{kQueryTile} * kCellKeys;
+  s.l = s.m + n;
+  for (uint32_t i = 0; i < n; ++i) {
+    s.m[i] = -3e38f;  // below every score; never subtracted from itself before a cell is merged
+    s.l[i] = 0;
+  }
+  for (size_t d = 0; d < size_t{n} * dim; d += kLanes) store(s.out + d, zero());
+  const uint32_t n_keys = args.first_position + args.n_rows;
+  const uint32_t first_seen =
+      args.window > 0 && args.first_position + 1 > args.window ? args.first_position + 1 - args.window : 0;
+  for (uint32_t cell = first_seen / kCellKeys * kCellKeys; cell < n_keys; cell += kCellKeys) {
+    const uint32_t in_cell = n_keys - cell < kCellKeys ? n_keys - cell : kCellKeys;
+    const uint32_t n_pages = (in_cell + kPageKeys - 1) / kPageKeys;
+    const uint8_t *k[kCellKeys / kPageKeys], *v[kCellKeys / kPageKeys];
+    for (uint32_t p = 0; p < n_pages; ++p) {
+      k[p] = args.arena + args.page_stride * args.pages[cell / kPageKeys + p];
+      v[p] = k[p] + args.v_offset;
+    }
+    attend_tiles<Kv, kQueryTile>(args, s, 0, n, cell, k, v, n_pages * kPageKeys);
+  }
+  for (uint32_t i = 0; i < n; ++i) {
+    const F32 inverse = set1(1.0f / s.l[i]);
+    float* out = args.out + (i / args.n_group_heads) * args.out_row_stride + (i % args.n_group_heads) * args.head_dim;
+    const float* sum = s.out + size_t{i} * dim;
+    uint32_t d = 0;
+    for (; d + kLanes <= args.head_dim; d += kLanes) store(out + d, mul(load(sum + d), inverse));
+    if (d < args.head_dim) store_part(out + d, mul(load(sum + d), inverse), args.head_dim - d);
+  }
+}
+
+template <class Kv>
+static void append_kv(const float* k, const float* v, uint32_t head_dim, uint32_t slot, void* page_k, void* page_v) {
+  using Element = typename Kv::Element;
+  auto* keys = static_cast<Element*>(page_k);
+  auto* values = static_cast<Element*>(page_v) + size_t{slot} * padded_dim(head_dim);
+  for (uint32_t d = 0; d < head_dim; d += kLanes) {
+    const uint32_t n = head_dim - d < kLanes ? head_dim - d : kLanes;
+    Element column[kLanes];
+    Kv::write(column, load_part(k + d, n));
+    for (uint32_t i = 0; i < n; ++i) keys[size_t{d + i} * kPageKeys + slot] = column[i];
+    Kv::write(values + d, load_part(v + d, n));  // the padding gets zeros
+  }
+}

@@ -1,0 +1,110 @@
+// How each packed quantised format gives up one block: 32 inputs x 16 columns as eight registers of 16 x 4 bytes,
+// with its scales. One struct a format; kZero is the value that a stored 0 weight has.
+// Included inside a table's namespace, after its simd.h. Layouts: docs/formats/packed.md; written by cpu/pack.cc.
+
+struct DecodedBlock {
+  U8 w[8];       // register j: inputs 4j .. 4j + 3 of each column
+  F32 scale[2];  // of inputs 0 .. 15 and 16 .. 31 where the format has halves; else [0] for all
+  F32 min;       // added once per input where the format has minima
+};
+
+T9_SIMD void decode_nibbles(const uint8_t* p, U8* w) {
+  for (int j = 0; j < 4; ++j) {
+    const U8 pair = load_bytes(p + 64 * j);
+    w[j] = low_nibbles(pair);
+    w[j + 4] = high_nibbles(pair);
+  }
+}
+T9_SIMD void add_bits(const uint8_t* p, U8* w) {
+  for (int j = 0; j < 8; ++j) w[j] = add_bit4(w[j], p + 8 * j);
+}
+
+struct FormatQ4_0 {
+  static constexpr int kZero = 8, kBlocks = 1;
+  static constexpr bool kMin = false, kHalves = false;
+  static constexpr size_t kBytes = 32 + 256;
+  T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
+    out.scale[0] = load_f16(unit);
+    decode_nibbles(unit + 32, out.w);
+  }
+};
+struct FormatQ4_1 {
+  static constexpr int kZero = 0, kBlocks = 1;
+  static constexpr bool kMin = true, kHalves = false;
+  static constexpr size_t kBytes = 64 + 256;
+  T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
+    out.scale[0] = load_f16(unit);
+    out.min = load_f16(unit + 32);
+    decode_nibbles(unit + 64, out.w);
+  }
+};
+struct FormatQ5_0 {
+  static constexpr int kZero = 16, kBlocks = 1;
+  static constexpr bool kMin = false, kHalves = false;
+  static constexpr size_t kBytes = 32 + 256 + 64;
+  T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
+    out.scale[0] = load_f16(unit);
+    decode_nibbles(unit + 32, out.w);
+    add_bits(unit + 288, out.w);
+  }
+};
+struct FormatQ5_1 {
+  static constexpr int kZero = 0, kBlocks = 1;
+  static constexpr bool kMin = true, kHalves = false;
+  static constexpr size_t kBytes = 64 + 256 + 64;
+  T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
+    out.scale[0] = load_f16(unit);
+    out.min = load_f16(unit + 32);
+    decode_nibbles(unit + 64, out.w);
+    add_bits(unit + 320, out.w);
+  }
+};
+struct FormatQ8_0 {
+  static constexpr int kZero = 128, kBlocks = 1;
+  static constexpr bool kMin = false, kHalves = false;
+  static constexpr size_t kBytes = 32 + 512;
+  T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
+    out.scale[0] = load_f16(unit);
+    for (int j = 0; j < 8; ++j) out.w[j] = load_bytes(unit + 32 + 64 * j);
+  }
+};
+struct FormatQ4_K {
+  static constexpr int kZero = 0, kBlocks = 8;
+  static constexpr bool kMin = true, kHalves = false;
+  static constexpr size_t kBytes = 64 + 256 + 8 * 256;
+  T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
+    out.scale[0] = mul(load_f16(unit), load_u8(unit + 64 + 16 * block));
+    out.min = mul(load_f16(unit + 32), load_u8(unit + 192 + 16 * block));  // dmin is stored negated
+    decode_nibbles(unit + 320 + 256 * block, out.w);
+  }
+};
+struct FormatQ5_K {
+  static constexpr int kZero = 0, kBlocks = 8;
+  static constexpr bool kMin = true, kHalves = false;
+  static constexpr size_t kBytes = 64 + 256 + 8 * 320;
+  T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
+    out.scale[0] = mul(load_f16(unit), load_u8(unit + 64 + 16 * block));
+    out.min = mul(load_f16(unit + 32), load_u8(unit + 192 + 16 * block));
+    decode_nibbles(unit + 320 + 320 * block, out.w);
+    add_bits(unit + 320 + 320 * block + 256, out.w);
+  }
+};
+struct FormatQ6_K {
+  static constexpr int kZero = 32, kBlocks = 8;
+  static constexpr bool kMin = false, kHalves = true;
+  static constexpr size_t kBytes = 32 + 256 + 8 * 384;
+  T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
+    const F32 d = load_f16(unit);
+    out.scale[0] = mul(d, load_i8(unit + 32 + 32 * block));
+    out.scale[1] = mul(d, load_i8(unit + 32 + 32 * block + 16));
+    const uint8_t* p = unit + 288 + 384 * block;
+    decode_nibbles(p, out.w);
+    for (int half = 0; half < 2; ++half) {
+      const U8 plane = load_bytes(p + 256 + 64 * half);
+      out.w[4 * half + 0] = or_bits45<0>(out.w[4 * half + 0], plane);
+      out.w[4 * half + 1] = or_bits45<1>(out.w[4 * half + 1], plane);
+      out.w[4 * half + 2] = or_bits45<2>(out.w[4 * half + 2], plane);
+      out.w[4 * half + 3] = or_bits45<3>(out.w[4 * half + 3], plane);
+    }
+  }
+};

@@ -1,0 +1,62 @@
+// Functions on vectors, the same bits on every table: only fused multiply-adds, never libm.
+// Included inside a table's namespace, after its simd.h.
+
+// Sum and maximum of the 16 lanes by one fixed tree: lane i with i + 8, i + 4, i + 2, i + 1.
+T9_SIMD float reduce_add(F32 x) {
+  float lane[16];
+  store(lane, x);
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) lane[i] += lane[i + width];
+  }
+  return lane[0];
+}
+T9_SIMD float reduce_max(F32 x) {
+  float lane[16];
+  store(lane, x);
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) lane[i] = lane[i] > lane[i + width] ? lane[i] : lane[i + width];
+  }
+  return lane[0];
+}
+
+// e^x, about 1 ulp; 0 below -87.3 (also for -inf), saturates at 88.
+// Source: x = n ln2 + r, Taylor to r^7 on |r| <= ln2 / 2 (next term 5e-9), scaled by 2^n through the exponent bits.
+T9_SIMD F32 exp(F32 x) {
+  const F32 clamped = min(max(x, set1(-87.3f)), set1(88.0f));
+  const I32 n = round_to_i32(mul(clamped, set1(1.44269504088896341f)));
+  const F32 nf = to_f32(n);
+  F32 r = fma(nf, set1(-0.693145751953125f), clamped);
+  r = fma(nf, set1(-1.42860682030941723e-6f), r);
+  F32 p = set1(1.0f / 5040);
+  p = fma(p, r, set1(1.0f / 720));
+  p = fma(p, r, set1(1.0f / 120));
+  p = fma(p, r, set1(1.0f / 24));
+  p = fma(p, r, set1(1.0f / 6));
+  p = fma(p, r, set1(0.5f));
+  p = fma(mul(r, r), p, add(r, set1(1.0f)));
+  const F32 result = as_f32(iadd(as_i32(p), shift_left(n, 23)));
+  return zero_below(result, x, -87.3f);
+}
+
+// x / (1 + e^-x)
+T9_SIMD F32 silu(F32 x) { return div(x, add(set1(1.0f), exp(sub(zero(), x)))); }
+
+// tanh(x) = 1 - 2 / (e^2x + 1)
+T9_SIMD F32 tanh(F32 x) {
+  const F32 two_x = add(x, x);
+  // Near zero the form above cancels; an odd polynomial serves |x| < 0.25.
+  const F32 x2 = mul(x, x);
+  F32 p = set1(2.1869489e-2f);
+  p = fma(p, x2, set1(-5.3968254e-2f));
+  p = fma(p, x2, set1(1.3333333e-1f));
+  p = fma(p, x2, set1(-3.3333333e-1f));
+  const F32 small = fma(mul(x, x2), p, x);
+  const F32 large = sub(set1(1.0f), div(set1(2.0f), add(exp(two_x), set1(1.0f))));
+  return select_small(small, large, x, 0.25f);
+}
+
+// 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): the tanh form that Gemma uses.
+T9_SIMD F32 gelu(F32 x) {
+  const F32 inner = mul(set1(0.7978845608f), fma(mul(mul(x, x), x), set1(0.044715f), x));
+  return mul(mul(set1(0.5f), x), add(set1(1.0f), tanh(inner)));
+}

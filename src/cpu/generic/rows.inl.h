@@ -1,0 +1,85 @@
+// Ops on one row. Reductions run on 16 virtual lanes and one tree (math.inl.h), so every table gives the same bits.
+// Included inside a table's namespace, after math.inl.h.
+
+static void quantize_row(const float* x, uint32_t n, int8_t* q, float* block_scale, float* block_sum,
+                         int32_t* half_sum, float* row_scale) {
+  F32 row_max = zero();
+  for (uint32_t i = 0; i < n; i += kLanes) row_max = max(row_max, abs(load(x + i)));
+  const float amax = reduce_max(row_max);
+  const float inverse = amax > 0 ? 127.0f / amax : 0.0f;
+  *row_scale = amax / 127.0f;
+  for (uint32_t b = 0; b < n / kBlock; ++b) {
+    const F32 low = load(x + b * kBlock), high = load(x + b * kBlock + kLanes);
+    const float block_max = reduce_max(max(abs(low), abs(high)));
+    // The smallest power of two that covers the block: halve while the block still fits, 2^-20 at least.
+    float exponent = 1.0f;
+    while (exponent > 0x1p-20f && block_max <= amax * (exponent * 0.5f)) exponent *= 0.5f;
+    const F32 scale = set1(inverse * (1.0f / exponent));
+    const F32 limit = set1(127.0f);
+    const I32 ql = round_to_i32(max(min(mul(low, scale), limit), sub(zero(), limit)));
+    const I32 qh = round_to_i32(max(min(mul(high, scale), limit), sub(zero(), limit)));
+    store_i8(q + b * kBlock, ql);
+    store_i8(q + b * kBlock + kLanes, qh);
+    // Sums of at most 16 * 127 are exact in f32, in any order.
+    const auto sum_low = static_cast<int32_t>(reduce_add(to_f32(ql)));
+    const auto sum_high = static_cast<int32_t>(reduce_add(to_f32(qh)));
+    half_sum[2 * b] = sum_low;
+    half_sum[2 * b + 1] = sum_high;
+    block_scale[b] = exponent;
+    block_sum[b] = static_cast<float>(sum_low + sum_high) * exponent;
+  }
+}
+
+static void rms_norm(const float* x, const float* w, uint32_t n, float eps, float* out, bool add_to_out) {
+  F32 squares = zero();
+  uint32_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) squares = fma(load(x + i), load(x + i), squares);
+  if (i < n) {
+    const F32 tail = load_part(x + i, n - i);
+    squares = fma(tail, tail, squares);
+  }
+  const float mean = reduce_add(squares) / static_cast<float>(n);
+  const F32 scale = set1(1.0f / sqrt_scalar(mean + eps));
+  for (i = 0; i + kLanes <= n; i += kLanes) {
+    const F32 y = mul(mul(load(x + i), scale), load(w + i));
+    store(out + i, add_to_out ? add(load(out + i), y) : y);
+  }
+  if (i < n) {
+    const F32 y = mul(mul(load_part(x + i, n - i), scale), load_part(w + i, n - i));
+    store_part(out + i, add_to_out ? add(load_part(out + i, n - i), y) : y, n - i);
+  }
+}
+
+template <F32 (*kActivation)(F32)>
+static void gated(const float* gate, const float* up, uint32_t n, float* out) {
+  uint32_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(out + i, mul(kActivation(load(gate + i)), load(up + i)));
+  if (i < n) {
+    store_part(out + i, mul(kActivation(load_part(gate + i, n - i)), load_part(up + i, n - i)), n - i);
+  }
+}
+static F32 silu_function(F32 x) { return silu(x); }
+static F32 gelu_function(F32 x) { return gelu(x); }
+static void silu_mul(const float* gate, const float* up, uint32_t n, float* out) {
+  gated<silu_function>(gate, up, n, out);
+}
+static void gelu_mul(const float* gate, const float* up, uint32_t n, float* out) {
+  gated<gelu_function>(gate, up, n, out);
+}
+
+static void rope(float* head, const float* cosine, const float* sine, uint32_t n_pairs, bool neox) {
+  for (uint32_t i = 0; i < n_pairs; ++i) {
+    float* a = neox ? head + i : head + 2 * i;
+    float* b = neox ? head + i + n_pairs : head + 2 * i + 1;
+    const float x = *a, y = *b;
+    *a = x * cosine[i] - y * sine[i];
+    *b = x * sine[i] + y * cosine[i];
+  }
+}
+
+static void soft_cap(float* x, uint32_t n, float cap) {
+  const F32 inverse = set1(1.0f / cap), c = set1(cap);
+  uint32_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(x + i, mul(c, tanh(mul(load(x + i), inverse))));
+  if (i < n) store_part(x + i, mul(c, tanh(mul(load_part(x + i, n - i), inverse))), n - i);
+}

@@ -1,0 +1,20 @@
+// The kernel table of this instruction set. Included last.
+
+extern const KernelTable kTable;
+const KernelTable kTable = {
+    .name = T9_ISA_NAME,
+    .linear = {linear_quant<FormatQ4_0>, linear_quant<FormatQ4_1>, linear_quant<FormatQ5_0>, linear_quant<FormatQ5_1>,
+               linear_quant<FormatQ8_0>, linear_quant<FormatQ4_K>, linear_quant<FormatQ5_K>, linear_quant<FormatQ6_K>,
+               linear_float<WeightF32>, linear_float<WeightF16>, linear_float<WeightBF16>},
+    .quantize_row = quantize_row,
+    .rms_norm = rms_norm,
+    .silu_mul = silu_mul,
+    .gelu_mul = gelu_mul,
+    .rope = rope,
+    .soft_cap = soft_cap,
+    .append_kv_f16 = append_kv<KvF16>,
+    .append_kv_f32 = append_kv<KvF32>,
+    .attention_f16 = attention<KvF16>,
+    .attention_f32 = attention<KvF32>,
+    .enter_thread = flush_denormals,
+};

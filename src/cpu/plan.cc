@@ -1,0 +1,120 @@
+#include "cpu/plan.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace tempo9::cpu {
+namespace {
+
+struct Lifetime {
+  size_t first = SIZE_MAX, last = 0;
+  void touch(size_t op) {
+    first = std::min(first, op);
+    last = std::max(last, op);
+  }
+};
+
+template <class... Fs>
+struct Overload : Fs... {
+  using Fs::operator()...;
+};
+
+std::vector<Lifetime> lifetimes(const ops::Program& program) {
+  std::vector<Lifetime> lives(program.widths.size());
+  for (size_t i = 0; i < program.ops.size(); ++i) {
+    const auto touch = [&](ops::TensorId id) { lives[static_cast<size_t>(id.index)].touch(i); };
+    std::visit(Overload{
+                   [&](const ops::Embed& op) { touch(op.out); },
+                   [&](const ops::RopeAppend& op) { touch(op.qkv); },
+                   [&](const ops::Head& op) { touch(op.in); },
+                   [&](const ops::Attention& op) { touch(op.qkv), touch(op.out); },
+                   [&](const auto& op) { touch(op.in), touch(op.out); },
+               },
+               program.ops[i]);
+  }
+  return lives;
+}
+
+void mark_quantized(const ops::Program& program, const std::vector<Weight>& weights, std::vector<Activation>& out) {
+  const auto reads = [&](ops::TensorId in, ops::MatrixId matrix) {
+    if (weights[static_cast<size_t>(matrix.index)].takes_quantized_rows()) {
+      out[static_cast<size_t>(in.index)].quantized = true;
+    }
+  };
+  for (const ops::Op& op : program.ops) {
+    if (const auto* linear = std::get_if<ops::Linear>(&op)) {
+      for (const ops::MatrixId id : linear->matrices) reads(linear->in, id);
+    } else if (const auto* head = std::get_if<ops::Head>(&op)) {
+      reads(head->in, head->matrix);
+    }
+  }
+}
+
+constexpr size_t kAlign = 64;
+size_t aligned(size_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
+
+struct Sizes {
+  size_t f32, q, per_block, halves, total;
+};
+Sizes sizes_of(const Activation& a, size_t n_rows) {
+  const size_t n_blocks = a.quantized ? a.width / kBlock : 0;
+  Sizes s{};
+  s.f32 = aligned(n_rows * a.width * sizeof(float));
+  s.q = aligned(n_rows * n_blocks * kBlock);
+  s.per_block = aligned(n_rows * n_blocks * sizeof(float));
+  s.halves = aligned(n_rows * n_blocks * 2 * sizeof(int32_t));
+  s.total = s.f32 + s.q + 2 * s.per_block + s.halves + (a.quantized ? aligned(n_rows * sizeof(float)) : 0);
+  return s;
+}
+
+void place(Activation& a, uint8_t* at, size_t n_rows) {
+  const Sizes s = sizes_of(a, n_rows);
+  a.data = reinterpret_cast<float*>(at);
+  if (!a.quantized) return;
+  T9_CHECK(a.width % kBlock == 0);
+  at += s.f32;
+  a.quant.n_blocks = a.width / kBlock;
+  a.quant.q = reinterpret_cast<int8_t*>(at);
+  a.quant.block_scale = reinterpret_cast<float*>(at + s.q);
+  a.quant.block_sum = reinterpret_cast<float*>(at + s.q + s.per_block);
+  a.quant.half_sum = reinterpret_cast<int32_t*>(at + s.q + 2 * s.per_block);
+  a.quant.row_scale = reinterpret_cast<float*>(at + s.q + 2 * s.per_block + s.halves);
+}
+
+}  // namespace
+
+Result<Plan> plan_activations(const ops::Program& program, const std::vector<Weight>& weights, uint32_t max_rows) {
+  Plan plan;
+  plan.activations.resize(program.widths.size());
+  for (size_t i = 0; i < program.widths.size(); ++i) plan.activations[i].width = program.widths[i];
+  mark_quantized(program, weights, plan.activations);
+  const std::vector<Lifetime> lives = lifetimes(program);
+
+  // Tensors come in the order of their first use; each takes a free buffer of exactly its size, or a new one.
+  struct Buffer {
+    size_t bytes, offset, busy_until;
+  };
+  std::vector<Buffer> buffers;
+  std::vector<size_t> offsets(lives.size());
+  size_t total = 0;
+  for (size_t i = 0; i < lives.size(); ++i) {
+    const size_t bytes = sizes_of(plan.activations[i], max_rows).total;
+    const auto free = std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& b) {
+      return b.bytes == bytes && b.busy_until < lives[i].first;
+    });
+    if (free != buffers.end()) {
+      free->busy_until = lives[i].last;
+      offsets[i] = free->offset;
+    } else {
+      buffers.push_back({bytes, total, lives[i].last});
+      offsets[i] = total;
+      total += bytes;
+    }
+  }
+  T9_TRY(plan.memory, Memory::reserve(total));
+  for (size_t i = 0; i < offsets.size(); ++i) place(plan.activations[i], plan.memory.data() + offsets[i], max_rows);
+  return plan;
+}
+
+}  // namespace tempo9::cpu

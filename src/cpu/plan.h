@@ -1,0 +1,28 @@
+// What is decided once at load about a program's activations: which buffer each lives in, and which are also kept as
+// int8 rows because a quantised product reads them.
+#pragma once
+
+#include <vector>
+
+#include "cpu/memory.h"
+#include "cpu/weights.h"
+#include "ops/program.h"
+
+namespace tempo9::cpu {
+
+struct Activation {
+  float* data = nullptr;   // [n_rows, width]
+  uint32_t width = 0;
+  bool quantized = false;  // rows are also in quant
+  QuantRows quant;
+};
+
+struct Plan {
+  std::vector<Activation> activations;  // by TensorId
+  Memory memory;                        // what they point into
+};
+
+// Buffers are reused once their last reader has run. Errors: kResourceExhausted.
+Result<Plan> plan_activations(const ops::Program& program, const std::vector<Weight>& weights, uint32_t max_rows);
+
+}  // namespace tempo9::cpu

@@ -1,0 +1,11 @@
+// Cosines and sines for rotary embedding, in double and without libm: the same bits on every machine.
+#pragma once
+
+#include "ops/program.h"
+
+namespace tempo9::cpu {
+
+// cosine, sine [rope.inv_freq.size()] of position * inv_freq, times rope.magnitude.
+void rope_angles(const ops::Rope& rope, uint32_t position, float* cosine, float* sine);
+
+}  // namespace tempo9::cpu

@@ -1,0 +1,163 @@
+// The vector vocabulary in plain C++: 16 lanes as an array. Runs on any x86-64, and is what the other tables are
+// checked against; same names, same meaning, same bits.
+#pragma once
+
+#include <emmintrin.h>  // SSE2, part of every x86-64: MXCSR only
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#define T9_SIMD static inline __attribute__((always_inline))
+
+namespace tempo9::cpu::scalar {
+
+struct F32 { float v[16]; };
+struct I32 { int32_t v[16]; };
+struct U8 { uint8_t v[64]; };
+
+constexpr int kTileRows = 2;
+constexpr int kTileGroups = 1;
+constexpr int kDirectRows = 2;
+constexpr int kQueryTile = 2;
+
+#define T9_LANES(result, expression)                 \
+  result out;                                        \
+  for (int i = 0; i < 16; ++i) out.v[i] = expression; \
+  return out
+
+T9_SIMD F32 set1(float x) { T9_LANES(F32, x); }
+T9_SIMD F32 zero() { return set1(0); }
+T9_SIMD F32 load(const float* p) { T9_LANES(F32, p[i]); }
+T9_SIMD void store(float* p, F32 x) { std::memcpy(p, x.v, sizeof x.v); }
+T9_SIMD F32 load_part(const float* p, uint32_t n) { T9_LANES(F32, static_cast<uint32_t>(i) < n ? p[i] : 0.0f); }
+T9_SIMD void store_part(float* p, F32 x, uint32_t n) { std::memcpy(p, x.v, n * sizeof(float)); }
+T9_SIMD F32 add(F32 x, F32 y) { T9_LANES(F32, x.v[i] + y.v[i]); }
+T9_SIMD F32 sub(F32 x, F32 y) { T9_LANES(F32, x.v[i] - y.v[i]); }
+T9_SIMD F32 mul(F32 x, F32 y) { T9_LANES(F32, x.v[i] * y.v[i]); }
+T9_SIMD F32 div(F32 x, F32 y) { T9_LANES(F32, x.v[i] / y.v[i]); }
+T9_SIMD F32 fma(F32 x, F32 y, F32 z) { T9_LANES(F32, __builtin_fmaf(x.v[i], y.v[i], z.v[i])); }
+T9_SIMD F32 max(F32 x, F32 y) { T9_LANES(F32, x.v[i] > y.v[i] ? x.v[i] : y.v[i]); }
+T9_SIMD F32 min(F32 x, F32 y) { T9_LANES(F32, x.v[i] < y.v[i] ? x.v[i] : y.v[i]); }
+T9_SIMD F32 abs(F32 x) { T9_LANES(F32, __builtin_fabsf(x.v[i])); }
+T9_SIMD F32 fill_from(F32 x, uint32_t n, float value) { T9_LANES(F32, static_cast<uint32_t>(i) < n ? x.v[i] : value); }
+T9_SIMD F32 fill_below(F32 x, uint32_t n, float value) { T9_LANES(F32, static_cast<uint32_t>(i) < n ? value : x.v[i]); }
+T9_SIMD F32 zero_below(F32 x, F32 by, float limit) { T9_LANES(F32, by.v[i] >= limit ? x.v[i] : 0.0f); }
+T9_SIMD F32 select_small(F32 x, F32 y, F32 by, float limit) {
+  T9_LANES(F32, __builtin_fabsf(by.v[i]) < limit ? x.v[i] : y.v[i]);
+}
+
+T9_SIMD I32 iset1(int32_t x) { T9_LANES(I32, x); }
+T9_SIMD I32 izero() { return iset1(0); }
+T9_SIMD I32 iadd(I32 x, I32 y) {
+  T9_LANES(I32, static_cast<int32_t>(static_cast<uint32_t>(x.v[i]) + static_cast<uint32_t>(y.v[i])));
+}
+T9_SIMD I32 shift_left(I32 x, int n) { T9_LANES(I32, static_cast<int32_t>(static_cast<uint32_t>(x.v[i]) << n)); }
+T9_SIMD F32 to_f32(I32 x) { T9_LANES(F32, static_cast<float>(x.v[i])); }
+// Nearest, ties to even: the mode that every thread runs in.
+T9_SIMD I32 round_to_i32(F32 x) { T9_LANES(I32, _mm_cvtss_si32(_mm_set_ss(x.v[i]))); }
+T9_SIMD F32 as_f32(I32 x) {
+  F32 out;
+  std::memcpy(out.v, x.v, sizeof out.v);
+  return out;
+}
+T9_SIMD I32 as_i32(F32 x) {
+  I32 out;
+  std::memcpy(out.v, x.v, sizeof out.v);
+  return out;
+}
+T9_SIMD void store_i8(int8_t* p, I32 x) {
+  for (int i = 0; i < 16; ++i) p[i] = static_cast<int8_t>(x.v[i]);
+}
+T9_SIMD void store_i32(int32_t* p, I32 x) { std::memcpy(p, x.v, sizeof x.v); }
+
+T9_SIMD float half_to_float(uint16_t h) {
+  const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16;
+  const uint32_t exponent = (h >> 10) & 31u, mantissa = h & 1023u;
+  uint32_t bits;
+  if (exponent == 31) {
+    bits = sign | 0x7F800000u | (mantissa << 13) | (mantissa != 0 ? 0x400000u : 0u);
+  } else if (exponent != 0) {
+    bits = sign | ((exponent + 112) << 23) | (mantissa << 13);
+  } else {
+    const float value = static_cast<float>(mantissa) * 0x1p-24f;
+    std::memcpy(&bits, &value, sizeof bits);
+    bits |= sign;
+  }
+  float out;
+  std::memcpy(&out, &bits, sizeof out);
+  return out;
+}
+T9_SIMD uint16_t float_to_half(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
+  bits &= 0x7FFFFFFFu;
+  if (bits > 0x7F800000u) return static_cast<uint16_t>(sign | 0x7E00u | ((bits >> 13) & 0x1FFu));
+  if (bits >= 0x47800000u) return static_cast<uint16_t>(sign | 0x7C00u);
+  if (bits < 0x38800000u) {  // subnormal: adding 0.5 lines the result up in the low bits, rounded by the adder
+    float magnitude;
+    std::memcpy(&magnitude, &bits, sizeof magnitude);
+    const float aligned = magnitude + 0.5f;
+    uint32_t aligned_bits;
+    std::memcpy(&aligned_bits, &aligned, sizeof aligned_bits);
+    return static_cast<uint16_t>(sign | (aligned_bits - 0x3F000000u));
+  }
+  bits += 0xFFFu + ((bits >> 13) & 1u);  // round to even; the carry may reach infinity, which is right
+  return static_cast<uint16_t>(sign | ((bits - 0x38000000u) >> 13));
+}
+T9_SIMD F32 load_f16(const void* p) {
+  uint16_t h[16];
+  std::memcpy(h, p, sizeof h);
+  T9_LANES(F32, half_to_float(h[i]));
+}
+T9_SIMD void store_f16(void* p, F32 x) {
+  uint16_t h[16];
+  for (int i = 0; i < 16; ++i) h[i] = float_to_half(x.v[i]);
+  std::memcpy(p, h, sizeof h);
+}
+T9_SIMD F32 load_bf16(const void* p) {
+  uint16_t h[16];
+  std::memcpy(h, p, sizeof h);
+  I32 wide;
+  for (int i = 0; i < 16; ++i) wide.v[i] = static_cast<int32_t>(static_cast<uint32_t>(h[i]) << 16);
+  return as_f32(wide);
+}
+T9_SIMD F32 load_u8(const uint8_t* p) { T9_LANES(F32, static_cast<float>(p[i])); }
+T9_SIMD F32 load_i8(const uint8_t* p) { T9_LANES(F32, static_cast<float>(static_cast<int8_t>(p[i]))); }
+
+#define T9_BYTES(expression)                                               \
+  U8 out;                                                                  \
+  for (int i = 0; i < 64; ++i) out.v[i] = static_cast<uint8_t>(expression); \
+  return out
+
+T9_SIMD U8 load_bytes(const uint8_t* p) { T9_BYTES(p[i]); }
+T9_SIMD void store_bytes(uint8_t* p, U8 x) { std::memcpy(p, x.v, sizeof x.v); }
+T9_SIMD U8 low_nibbles(U8 x) { T9_BYTES(x.v[i] & 15); }
+T9_SIMD U8 high_nibbles(U8 x) { T9_BYTES(x.v[i] >> 4); }
+T9_SIMD U8 add_bit4(U8 x, const uint8_t* bits) { T9_BYTES(x.v[i] + ((bits[i / 8] >> (i % 8)) & 1) * 16); }
+template <int kField>
+T9_SIMD U8 or_bits45(U8 x, U8 plane) {
+  T9_BYTES(x.v[i] | (((plane.v[i] >> (2 * kField)) & 3) << 4));
+}
+#undef T9_BYTES
+
+template <int kZero>
+T9_SIMD I32 start_dot(int32_t sum) {
+  return iset1(-kZero * sum);
+}
+template <int kZero>
+T9_SIMD I32 dot(I32 acc, U8 w, const int8_t* a) {
+  for (int i = 0; i < 16; ++i) {
+    for (int t = 0; t < 4; ++t) acc.v[i] += w.v[4 * i + t] * a[t];
+  }
+  return acc;
+}
+#undef T9_LANES
+
+T9_SIMD void prefetch(const void*) {}
+T9_SIMD void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
+T9_SIMD float sqrt_scalar(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
+
+}  // namespace tempo9::cpu::scalar

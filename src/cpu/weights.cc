@@ -1,0 +1,92 @@
+#include "cpu/weights.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "quant/quant.h"
+
+namespace tempo9::cpu {
+namespace {
+
+std::vector<bool> used_as_product(const ops::Program& program) {
+  std::vector<bool> used(program.matrices.size());
+  for (const ops::Op& op : program.ops) {
+    if (const auto* linear = std::get_if<ops::Linear>(&op)) {
+      for (const ops::MatrixId id : linear->matrices) used[static_cast<size_t>(id.index)] = true;
+    } else if (const auto* head = std::get_if<ops::Head>(&op)) {
+      used[static_cast<size_t>(head->matrix.index)] = true;
+    }
+  }
+  return used;
+}
+
+Result<Weight> load_weight(const ops::Matrix& matrix, bool pack, ThreadPool& pool) {
+  const DTypeInfo& info = dtype_info(matrix.type);
+  if (quant::find_format(matrix.type) == nullptr) {
+    return make_error(ErrorCode::kUnsupported, "tensor {}: {} is no type for a weight", matrix.name, info.name);
+  }
+  if (matrix.n_in % info.block_elements != 0) {
+    return make_error(ErrorCode::kCorrupt, "tensor {}: rows of {} elements, but {} comes in blocks of {}", matrix.name,
+                      matrix.n_in, info.name, info.block_elements);
+  }
+  const size_t row_bytes = size_t{matrix.n_in} / info.block_elements * info.block_bytes;
+  T9_CHECK(matrix.data.size() == row_bytes * matrix.n_out);
+
+  Weight w;
+  w.type = matrix.type;
+  w.n_in = matrix.n_in;
+  w.n_out = matrix.n_out;
+  w.n_groups = (matrix.n_out + kLanes - 1) / kLanes;
+  if (pack) w.packing = packing_of(matrix.type);
+  if (!w.packing) {
+    w.group_bytes = row_bytes;
+    T9_TRY(w.memory, Memory::reserve(matrix.data.size()));
+    std::memcpy(w.memory.data(), matrix.data.data(), matrix.data.size());
+    return w;
+  }
+  w.group_bytes = packed_group_bytes(*w.packing, w.n_in);
+  T9_TRY(w.memory, Memory::reserve(w.group_bytes * w.n_groups));
+  w.memory.prefer_huge_pages();
+  pool.run(w.n_groups, 8, [&](uint32_t begin, uint32_t end, uint32_t) {
+    for (uint32_t group = begin; group < end; ++group) {
+      pack_group(*w.packing, matrix.data.data(), row_bytes, w.n_in, w.n_out, group,
+                 w.memory.data() + w.group_bytes * group);
+    }
+  });
+  return w;
+}
+
+}  // namespace
+
+Result<std::vector<Weight>> load_weights(const ops::Program& program, ThreadPool& pool) {
+  const std::vector<bool> pack = used_as_product(program);
+  std::vector<Weight> weights;
+  for (size_t i = 0; i < program.matrices.size(); ++i) {
+    T9_TRY(Weight weight, load_weight(program.matrices[i], pack[i], pool));
+    weights.push_back(std::move(weight));
+  }
+  return weights;
+}
+
+void read_row(const Weight& weight, uint32_t row, float* out) {
+  if (weight.packing) {
+    const uint8_t* group = weight.memory.data() + weight.group_bytes * (row / kLanes);
+    unpack_column(*weight.packing, group, weight.n_in, row % kLanes, out);
+    return;
+  }
+  quant::find_format(weight.type)
+      ->decode(weight.memory.data() + weight.group_bytes * row, out,
+               weight.n_in / dtype_info(weight.type).block_elements);
+}
+
+void decode_group(const Weight& weight, uint32_t group, float* row, float* out) {
+  const uint32_t n = std::min(kLanes, weight.n_out - group * kLanes);
+  if (n < kLanes) std::memset(out, 0, size_t{weight.n_in} * kLanes * sizeof(float));
+  for (uint32_t column = 0; column < n; ++column) {
+    read_row(weight, group * kLanes + column, row);
+    for (size_t k = 0; k < weight.n_in; ++k) out[k * kLanes + column] = row[k];
+  }
+}
+
+}  // namespace tempo9::cpu
