@@ -134,16 +134,23 @@ PageId Cache::take_page() {
 
 bool Cache::extend(Table* table, uint32_t n_tokens) {
   const uint32_t n_wanted = pages_for(n_tokens);
-  if (n_wanted > table->pages.size() + pool_.n_free()) {
+  // A page that only this table waits to copy from can serve as the copy when memory is that short.
+  const bool owns_source =
+      table->tail_source != kNoPage && pool_.n_holders(table->tail_source) == 1;
+  if (n_wanted > table->pages.size() + pool_.n_free() + (owns_source ? 1 : 0)) {
     return false;
   }
   while (table->pages.size() < n_wanted) {
-    const PageId page = take_page();
-    table->pages.push_back(page);
-    if (table->tail_source != kNoPage) {
-      copier_->copy_page(table->tail_source, page, table->n_tail);
-      pool_.release(table->tail_source, contents_[table->tail_source].n_tokens > 0);
-      table->tail_source = kNoPage;
+    const PageId source = std::exchange(table->tail_source, kNoPage);
+    if (source == kNoPage) {
+      table->pages.push_back(take_page());
+    } else if (pool_.n_free() == 0) {
+      forget(source);
+      table->pages.push_back(source);
+    } else {
+      table->pages.push_back(take_page());
+      copier_->copy_page(source, table->pages.back(), table->n_tail);
+      pool_.release(source, contents_[source].n_tokens > 0);
     }
   }
   return true;

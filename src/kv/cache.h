@@ -40,7 +40,7 @@ class Lease {
   std::span<const PageId> pages() const;
   // Makes the pages cover n_tokens positions. False, and nothing has changed, when too few pages are free.
   [[nodiscard]] bool extend(uint32_t n_tokens);
-  // How many free pages extend(n_tokens) would take.
+  // How many more pages n_tokens positions need.
   uint32_t n_missing_pages(uint32_t n_tokens) const;
   // States that the KV of tokens has been computed: others can find it from now on. A page that turns out to hold the
   // same as one that is already known is given back, and the known one takes its place: pages() may change.

@@ -6,50 +6,13 @@
 #include <numeric>
 #include <random>
 
+#include "kv/testing/fake_arena.h"
+
 namespace tempo9::kv {
 namespace {
 
 using Tokens = std::vector<TokenId>;
-
-// Stands for the arena: each position holds a hash of all tokens up to it, as real KV does in effect.
-class FakeArena final : public PageCopier {
- public:
-  explicit FakeArena(uint32_t n_pages) : cells_(size_t{n_pages} * kPageTokens, 0) {}
-
-  void copy_page(PageId from, PageId to, uint32_t n_tokens) override {
-    ASSERT_NE(from, to);
-    ++n_copies;
-    std::copy_n(cell(from, 0), n_tokens, cell(to, 0));
-  }
-  void compute(const Lease& lease, const Tokens& tokens, size_t from) {
-    uint64_t hash = 0;
-    for (size_t i = 0; i < tokens.size(); ++i) {
-      hash = step(hash, tokens[i]);
-      if (i >= from) {
-        *cell(lease.pages()[i / kPageTokens], i % kPageTokens) = hash;
-      }
-    }
-  }
-  // Whether the first n positions hold what computing them would give.
-  bool holds(const Lease& lease, const Tokens& tokens, size_t n) {
-    uint64_t hash = 0;
-    for (size_t i = 0; i < n; ++i) {
-      hash = step(hash, tokens[i]);
-      if (*cell(lease.pages()[i / kPageTokens], i % kPageTokens) != hash) {
-        return false;
-      }
-    }
-    return true;
-  }
-  int n_copies = 0;
-
- private:
-  static uint64_t step(uint64_t hash, TokenId token) {
-    return (hash ^ static_cast<uint64_t>(token + 1)) * 0x9E3779B97F4A7C15u + 1;
-  }
-  uint64_t* cell(PageId page, size_t i) { return &cells_[size_t{page} * kPageTokens + i]; }
-  std::vector<uint64_t> cells_;
-};
+using testing::FakeArena;
 
 struct Fixture {
   explicit Fixture(uint32_t n_pages) : arena(n_pages), cache(n_pages, {1, 2}, &arena) {}
@@ -57,9 +20,12 @@ struct Fixture {
   void run(const Tokens& tokens) {
     Lease lease = cache.match_prefix(tokens, static_cast<uint32_t>(tokens.size()) - 1);
     ASSERT_TRUE(lease.extend(static_cast<uint32_t>(tokens.size())));
-    arena.compute(lease, tokens, lease.n_cached());
+    compute(&lease, tokens, lease.n_cached());
     lease.commit(tokens);
     check();
+  }
+  void compute(Lease* lease, const Tokens& tokens, uint32_t from) {
+    arena.compute(lease->pages(), from, std::span(tokens).subspan(from));
   }
   uint32_t hit(const Tokens& tokens) {
     return cache.match_prefix(tokens, static_cast<uint32_t>(tokens.size())).n_cached();
@@ -102,7 +68,7 @@ TEST(Cache, APartialPageIsCopiedAndBothGoOnApart) {
   second.resize(70, 7);
   Lease a = f.cache.match_prefix(first, 49);
   ASSERT_TRUE(a.extend(50));
-  f.arena.compute(a, first, 0);
+  f.compute(&a, first, 0);
   a.commit(first);
   Lease b = f.cache.match_prefix(second, 69);
   EXPECT_EQ(b.n_cached(), 40u);
@@ -111,10 +77,10 @@ TEST(Cache, APartialPageIsCopiedAndBothGoOnApart) {
   EXPECT_EQ(f.arena.n_copies, 1);
   EXPECT_EQ(b.pages()[0], a.pages()[0]);
   EXPECT_NE(b.pages()[1], a.pages()[1]);
-  f.arena.compute(b, second, 40);
+  f.compute(&b, second, 40);
   b.commit(second);
-  EXPECT_TRUE(f.arena.holds(a, first, 50));
-  EXPECT_TRUE(f.arena.holds(b, second, 70));
+  EXPECT_TRUE(f.arena.holds(a.pages(), first, 50));
+  EXPECT_TRUE(f.arena.holds(b.pages(), second, 70));
   f.check();
 }
 
@@ -124,8 +90,8 @@ TEST(Cache, EqualPagesBecomeOne) {
   Lease a = f.cache.match_prefix(tokens, 0), b = f.cache.match_prefix(tokens, 0);
   ASSERT_TRUE(a.extend(64));
   ASSERT_TRUE(b.extend(64));
-  f.arena.compute(a, tokens, 0);
-  f.arena.compute(b, tokens, 0);
+  f.compute(&a, tokens, 0);
+  f.compute(&b, tokens, 0);
   EXPECT_EQ(f.cache.n_free_pages(), 12u);
   a.commit(tokens);
   b.commit(tokens);
@@ -157,6 +123,21 @@ TEST(Cache, TooFewPagesChangesNothing) {
   Lease moved = std::move(b);
   moved = Lease();
   EXPECT_EQ(f.cache.n_free_pages(), 3u);
+  f.check();
+}
+
+TEST(Cache, OneSequenceCanAlwaysUseTheWholePool) {
+  Fixture f(2);
+  f.run(iota(40));
+  Tokens tokens = iota(36);
+  tokens.resize(64, 5);
+  Lease lease = f.cache.match_prefix(tokens, 63);
+  EXPECT_EQ(lease.n_cached(), 36u);
+  ASSERT_TRUE(lease.extend(64));
+  EXPECT_EQ(f.arena.n_copies, 0);  // no page to copy to: the source itself is taken over
+  f.compute(&lease, tokens, 36);
+  lease.commit(tokens);
+  EXPECT_TRUE(f.arena.holds(lease.pages(), tokens, 64));
   f.check();
 }
 
@@ -220,10 +201,10 @@ void random_operations(uint32_t n_pages, int n_operations, bool evicts) {
       if (n_left > 0 && r.lease.extend(n)) {
         ASSERT_GE(n_free, n_missing);
         const Tokens prefix(r.tokens.begin(), r.tokens.begin() + n);
-        f.arena.compute(r.lease, prefix, r.n_done);
+        f.compute(&r.lease, prefix, r.n_done);
         r.lease.commit(prefix);
         r.n_done = n;
-        ASSERT_TRUE(f.arena.holds(r.lease, r.tokens, n));
+        ASSERT_TRUE(f.arena.holds(r.lease.pages(), r.tokens, n));
         twin.known.push_back(prefix);
       } else if (n_left > 0) {
         ASSERT_LT(n_free, n_missing);

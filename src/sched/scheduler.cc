@@ -1,0 +1,232 @@
+#include "sched/scheduler.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace tempo9::sched {
+namespace {
+
+// Fewer tokens than this are computed twice rather than waited for: prompts that only begin alike start together.
+constexpr uint32_t kWorthWaiting = 8;
+
+}  // namespace
+
+Scheduler::Scheduler(const Limits& limits, kv::Cache* cache) : limits_(limits), cache_(cache) {
+  T9_CHECK(limits.max_batch > 0 && limits.max_rows >= limits.max_batch &&
+           limits.max_logit_rows > limits.max_batch && limits.shared_rows > 0);
+}
+
+void Scheduler::add(NewSequence sequence) {
+  T9_CHECK(!sequence.prompt.empty() &&
+           sequence.prompt.size() <= size_t{cache_->n_pages()} * kv::kPageTokens);
+  Sequence s;
+  s.id = sequence.id;
+  s.arrival = next_arrival_++;
+  s.tokens = std::move(sequence.prompt);
+  s.n_prompt = static_cast<uint32_t>(s.tokens.size());
+  s.all_logits = sequence.all_logits;
+  waiting_.push_back(std::move(s));
+}
+
+void Scheduler::remove(SequenceId id) {
+  slices_.clear();
+  const auto has_id = [id](const Sequence& s) { return s.id == id; };
+  std::erase_if(running_, has_id);
+  std::erase_if(waiting_, has_id);
+}
+
+std::span<const Slice> Scheduler::plan() {
+  for (;;) {
+    slices_.clear();
+    plan_replies();
+    const uint32_t n_replies = static_cast<uint32_t>(slices_.size());
+    rows_left_ = limits_.max_rows - n_replies;
+    if (n_replies > 0) {
+      rows_left_ = std::min(rows_left_, limits_.shared_rows);
+    }
+    all_logit_rows_left_ = limits_.max_logit_rows - limits_.max_batch;
+    plan_prompts();
+    admit();
+    if (!slices_.empty() || running_.empty()) {
+      return slices_;
+    }
+    // Prompts hold pages that each other needs. Alone, the oldest one fits.
+    T9_CHECK(running_.size() > 1);
+    preempt_youngest();
+  }
+}
+
+void Scheduler::plan_replies() {
+  // Preemption takes from the back, so what has a slice keeps it.
+  for (size_t i = 0; i < running_.size(); ++i) {
+    if (running_[i].n_left() != 1 || running_[i].wants_all_logits()) {
+      continue;
+    }
+    while (i < running_.size() && !running_[i].lease.extend(running_[i].n_computed + 1)) {
+      T9_CHECK(running_.size() > 1);
+      preempt_youngest();
+    }
+    if (i < running_.size()) {
+      add_slice(&running_[i], 1);
+    }
+  }
+}
+
+void Scheduler::plan_prompts() {
+  for (Sequence& sequence : running_) {
+    if (sequence.n_left() > 1 || sequence.wants_all_logits()) {
+      add_prompt_slice(&sequence);
+    }
+  }
+}
+
+void Scheduler::admit() {
+  size_t i = 0;
+  while (i < waiting_.size() && running_.size() < limits_.max_batch && rows_left_ > 0) {
+    if (is_being_computed(waiting_[i])) {
+      ++i;
+      continue;
+    }
+    if (!try_admit(&waiting_[i])) {
+      return;  // who comes later does not overtake: a large request would wait for ever
+    }
+    // A sequence that was preempted is older than some that run.
+    const auto place = std::upper_bound(
+        running_.begin(), running_.end(), waiting_[i].arrival,
+        [](uint64_t arrival, const Sequence& s) { return arrival < s.arrival; });
+    const auto it = running_.insert(place, std::move(waiting_[i]));
+    waiting_.erase(waiting_.begin() + static_cast<ptrdiff_t>(i));
+    add_prompt_slice(&*it);
+  }
+}
+
+// Leases what is cached if the whole prompt fits beside what running prompts still need.
+bool Scheduler::try_admit(Sequence* sequence) {
+  const auto n_tokens = static_cast<uint32_t>(sequence->tokens.size());
+  // The last token is always computed: its logits are needed.
+  const uint32_t limit =
+      sequence->wants_all_logits() ? sequence->n_logits_done : n_tokens - 1;
+  kv::Lease lease = cache_->match_prefix(sequence->tokens, limit);
+  uint32_t n_needed = lease.n_missing_pages(n_tokens + 1);
+  for (const Sequence& s : running_) {
+    n_needed += s.lease.n_missing_pages(static_cast<uint32_t>(s.tokens.size()) + 1);
+  }
+  if (!running_.empty() && n_needed > cache_->n_free_pages()) {
+    return false;
+  }
+  sequence->n_computed = lease.n_cached();
+  if (!sequence->admitted_before) {
+    sequence->n_cached = lease.n_cached();
+    sequence->admitted_before = true;
+  }
+  sequence->lease = std::move(lease);
+  return true;
+}
+
+// Whether a running prompt is about to compute more of what this one needs, too.
+bool Scheduler::is_being_computed(const Sequence& sequence) const {
+  if (sequence.wants_all_logits()) {
+    return false;
+  }
+  return std::ranges::any_of(running_, [&](const Sequence& leader) {
+    if (leader.n_left() <= 1) {
+      return false;
+    }
+    const auto common =
+        std::ranges::mismatch(leader.tokens, sequence.tokens).in1 - leader.tokens.begin();
+    return static_cast<uint32_t>(common) >= leader.n_computed + kWorthWaiting;
+  });
+}
+
+// The slice of a prompt: as much as rows, logit rows and pages allow; perhaps nothing.
+void Scheduler::add_prompt_slice(Sequence* sequence) {
+  uint32_t n_rows = std::min(sequence->n_left(), rows_left_);
+  if (sequence->wants_all_logits()) {
+    n_rows = std::min(n_rows, all_logit_rows_left_);
+    all_logit_rows_left_ -= n_rows;
+  }
+  while (n_rows > 0 && !sequence->lease.extend(sequence->n_computed + n_rows)) {
+    n_rows /= 2;
+  }
+  if (n_rows > 0) {
+    rows_left_ -= n_rows;
+    add_slice(sequence, n_rows);
+  }
+}
+
+void Scheduler::add_slice(Sequence* sequence, uint32_t n_rows) {
+  Slice slice;
+  slice.id = sequence->id;
+  slice.tokens = std::span(sequence->tokens).subspan(sequence->n_computed, n_rows);
+  slice.n_past = sequence->n_computed;
+  slice.pages = sequence->lease.pages();
+  slice.samples = n_rows == sequence->n_left();
+  slice.first_logit_row =
+      sequence->wants_all_logits() ? 0 : n_rows - (slice.samples ? 1u : 0u);
+  slice.n_cached = sequence->n_cached;
+  slices_.push_back(slice);
+}
+
+void Scheduler::preempt_youngest() {
+  Sequence sequence = std::move(running_.back());
+  running_.pop_back();
+  sequence.lease = kv::Lease();
+  sequence.n_computed = 0;
+  ++n_preemptions_;
+  const auto place =
+      std::upper_bound(waiting_.begin(), waiting_.end(), sequence.arrival,
+                       [](uint64_t arrival, const Sequence& s) { return arrival < s.arrival; });
+  waiting_.insert(place, std::move(sequence));
+}
+
+void Scheduler::apply(std::span<const SliceResult> results) {
+  T9_CHECK(results.size() == slices_.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].done) {
+      continue;
+    }
+    const Slice& slice = slices_[i];
+    const auto it = std::ranges::find(running_, slice.id, &Sequence::id);
+    T9_CHECK(it != running_.end());
+    it->n_computed += static_cast<uint32_t>(slice.tokens.size());
+    if (it->all_logits) {
+      it->n_logits_done = std::max(it->n_logits_done, std::min(it->n_computed, it->n_prompt));
+    }
+    it->lease.commit(std::span(it->tokens).first(it->n_computed));
+    T9_CHECK(slice.samples || results[i].tokens.empty());
+    it->tokens.insert(it->tokens.end(), results[i].tokens.begin(), results[i].tokens.end());
+  }
+  slices_.clear();
+}
+
+Status Scheduler::check_integrity() const {
+  T9_TRY(cache_->check_integrity());
+  const auto broken = [](const char* what, SequenceId id) {
+    return make_error(ErrorCode::kInternal, "scheduler: {} (sequence {})", what, id);
+  };
+  if (running_.size() > limits_.max_batch) {
+    return broken("more sequences run than the batch has places", running_.size());
+  }
+  for (const auto* queue : {&running_, &waiting_}) {
+    for (size_t i = 0; i < queue->size(); ++i) {
+      const Sequence& s = (*queue)[i];
+      if (i > 0 && s.arrival <= (*queue)[i - 1].arrival) {
+        return broken("a queue is not in order of arrival", s.id);
+      }
+      if (s.n_computed > s.tokens.size() || s.n_prompt > s.tokens.size()) {
+        return broken("more tokens are computed than known", s.id);
+      }
+      if (queue == &waiting_ && s.n_computed != 0) {
+        return broken("a waiting sequence has computed tokens", s.id);
+      }
+      if (queue == &running_ && s.lease.n_missing_pages(s.n_computed) != 0 &&
+          s.n_computed > s.lease.n_cached()) {
+        return broken("a running sequence's pages do not cover what is computed", s.id);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace tempo9::sched

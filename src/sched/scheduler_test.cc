@@ -1,0 +1,292 @@
+#include "sched/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include "kv/testing/fake_arena.h"
+
+namespace tempo9::sched {
+namespace {
+
+using Tokens = std::vector<TokenId>;
+
+Tokens iota(size_t n, TokenId first = 0) {
+  Tokens tokens(n);
+  std::iota(tokens.begin(), tokens.end(), first);
+  return tokens;
+}
+
+// A model in a line: the next token is a function of the hash of all tokens before it.
+TokenId next_token(uint64_t hash) { return static_cast<TokenId>((hash >> 40) % 3); }
+
+// The naive twin: one request, alone, nothing cached, nothing paged.
+Tokens alone(const Tokens& prompt, size_t n_new) {
+  uint64_t hash = 0;
+  for (const TokenId token : prompt) {
+    hash = kv::testing::FakeArena::step(hash, token);
+  }
+  Tokens reply;
+  while (reply.size() < n_new) {
+    reply.push_back(next_token(hash));
+    hash = kv::testing::FakeArena::step(hash, reply.back());
+  }
+  return reply;
+}
+
+struct Fixture {
+  explicit Fixture(uint32_t n_pages, Limits l = {})
+      : limits(l), arena(n_pages), cache(n_pages, {1, 2}, &arena), scheduler(limits, &cache) {}
+
+  void add(SequenceId id, const Tokens& prompt, size_t n_new, bool all_logits = false) {
+    scheduler.add({id, prompt, all_logits});
+    wanted[id] = n_new;
+    prompts[id] = prompt;
+  }
+  void remove(SequenceId id) {
+    scheduler.remove(id);
+    wanted.erase(id);
+  }
+
+  // One step; checks the rules of a plan, runs it on the arena, removes what is finished.
+  void step() {
+    plan = {};
+    const auto slices = scheduler.plan();
+    ASSERT_EQ(slices.empty(), wanted.empty());
+    std::vector<SliceResult> results;
+    size_t n_rows = 0, n_logit_rows = 0, n_reply_rows = 0;
+    for (const Slice& slice : slices) {
+      plan.push_back({slice.id, slice.n_past, slice.tokens.size()});
+      n_rows += slice.tokens.size();
+      n_reply_rows += slice.tokens.size() == 1 ? 1 : 0;
+      n_logit_rows += slice.tokens.size() - slice.first_logit_row;
+      cached[slice.id] = slice.n_cached;
+      const uint64_t hash = arena.compute(slice.pages, slice.n_past, slice.tokens);
+      results.emplace_back();
+      for (size_t r = slice.first_logit_row; r < slice.tokens.size(); ++r) {
+        logits_at[slice.id].push_back(slice.n_past + r);
+      }
+      if (slice.samples) {
+        results.back().tokens.push_back(next_token(hash));
+        replies[slice.id].push_back(next_token(hash));
+      }
+    }
+    ASSERT_LE(n_rows, limits.max_rows);
+    ASSERT_LE(n_logit_rows, limits.max_logit_rows);
+    ASSERT_LE(slices.size(), limits.max_batch);
+    n_computed_rows += n_rows;
+    scheduler.apply(results);
+    check();
+    for (const auto& p : plan) {
+      if (wanted.contains(p.id) && replies[p.id].size() >= wanted[p.id]) {
+        remove(p.id);
+        finished.push_back(p.id);
+      }
+    }
+    check();
+  }
+  void run() {
+    for (int i = 0; i < 100000 && !wanted.empty(); ++i) {
+      ASSERT_NO_FATAL_FAILURE(step());
+    }
+    ASSERT_TRUE(wanted.empty());
+  }
+  void check() {
+    const Status status = scheduler.check_integrity();
+    ASSERT_TRUE(status) << status.error().message;
+  }
+  bool right(SequenceId id) { return replies[id] == alone(prompts[id], replies[id].size()); }
+
+  struct Planned {
+    SequenceId id;
+    uint32_t n_past;
+    size_t n_rows;
+    bool operator==(const Planned&) const = default;
+  };
+  Limits limits;
+  kv::testing::FakeArena arena;
+  kv::Cache cache;
+  Scheduler scheduler;
+  std::vector<Planned> plan;
+  std::map<SequenceId, size_t> wanted;
+  std::map<SequenceId, Tokens> prompts, replies;
+  std::map<SequenceId, uint32_t> cached;
+  std::map<SequenceId, std::vector<size_t>> logits_at;
+  std::vector<SequenceId> finished;
+  size_t n_computed_rows = 0;
+};
+using Planned = Fixture::Planned;
+
+TEST(Scheduler, APromptComesInSlicesAndThenRowByRow) {
+  Fixture f(64, {.max_batch = 4, .max_rows = 100});
+  f.add(1, iota(250), 3);
+  f.step();
+  EXPECT_EQ(f.plan, (std::vector<Planned>{{1, 0, 100}}));
+  f.step();
+  f.step();
+  EXPECT_EQ(f.plan, (std::vector<Planned>{{1, 200, 50}}));
+  EXPECT_EQ(f.replies[1].size(), 1u);
+  f.step();
+  EXPECT_EQ(f.plan, (std::vector<Planned>{{1, 250, 1}}));
+  f.run();
+  EXPECT_TRUE(f.right(1));
+  EXPECT_TRUE(f.scheduler.plan().empty());
+}
+
+TEST(Scheduler, RepliesGoOnWhileAPromptIsRead) {
+  Fixture f(64, {.max_batch = 4, .max_rows = 100, .shared_rows = 16});
+  f.add(1, iota(10), 20);
+  f.step();
+  f.add(2, iota(100, 500), 2);
+  f.add(3, iota(5, 900), 2);
+  f.step();
+  EXPECT_EQ(f.plan, (std::vector<Planned>{{1, 10, 1}, {2, 0, 16}}));
+  f.run();
+  EXPECT_TRUE(f.right(1) && f.right(2) && f.right(3));
+}
+
+TEST(Scheduler, NewcomersAreAdmittedInOrderWithinTheBatch) {
+  Fixture f(64, {.max_batch = 2});
+  for (SequenceId id = 1; id <= 5; ++id) {
+    f.add(id, iota(10, static_cast<TokenId>(100 * id)), 2);
+  }
+  f.step();
+  EXPECT_EQ(f.scheduler.n_running() + f.finished.size(), 2u);
+  EXPECT_EQ(f.scheduler.n_waiting(), 3u);
+  f.run();
+  EXPECT_EQ(f.finished, (std::vector<SequenceId>{1, 2, 3, 4, 5}));
+}
+
+TEST(Scheduler, TheSameNewPromptIsComputedOnce) {
+  Fixture f(64, {.max_batch = 8, .max_rows = 64});
+  for (SequenceId id = 1; id <= 4; ++id) {
+    f.add(id, iota(200), 3);
+  }
+  f.run();
+  EXPECT_EQ(f.cached[1], 0u);
+  for (SequenceId id = 2; id <= 4; ++id) {
+    EXPECT_EQ(f.cached[id], 199u);
+    EXPECT_TRUE(f.right(id));
+  }
+  EXPECT_LE(f.n_computed_rows, 200u + 4 * 3);
+}
+
+TEST(Scheduler, AFollowerTakesOverWhenItsLeaderIsCancelled) {
+  Fixture f(64, {.max_batch = 8, .max_rows = 64});
+  f.add(1, iota(200), 3);
+  f.add(2, iota(200), 3);
+  f.step();
+  f.step();
+  f.remove(1);
+  f.step();
+  EXPECT_EQ(f.plan, (std::vector<Planned>{{2, 128, 64}}));
+  f.run();
+  EXPECT_TRUE(f.right(2));
+}
+
+TEST(Scheduler, FinishedPromptsStayKnown) {
+  Fixture f(64);
+  f.add(1, iota(70), 10);
+  f.run();
+  Tokens next = iota(70);
+  next.insert(next.end(), f.replies[1].begin(), f.replies[1].end() - 1);
+  next.push_back(77);
+  f.add(2, next, 2);
+  f.run();
+  EXPECT_EQ(f.cached[2], 79u);
+  EXPECT_TRUE(f.right(2));
+}
+
+TEST(Scheduler, AllLogitsComeOnceForEachRowWhateverIsCached) {
+  Fixture f(64, {.max_batch = 4, .max_logit_rows = 20});
+  f.add(1, iota(70), 2);
+  f.run();
+  f.add(2, iota(70), 2, true);
+  f.add(3, iota(1), 2, true);
+  f.run();
+  EXPECT_EQ(f.cached[2], 0u);
+  std::vector<size_t> rows(71);
+  std::iota(rows.begin(), rows.end(), 0u);
+  EXPECT_EQ(f.logits_at[2], rows);
+  EXPECT_EQ(f.logits_at[3], (std::vector<size_t>{0, 1}));
+  EXPECT_TRUE(f.right(2) && f.right(3));
+}
+
+TEST(Scheduler, OutOfPagesTheYoungestStartsAgainAndAllFinish) {
+  Fixture f(8, {.max_batch = 4});
+  for (SequenceId id = 1; id <= 4; ++id) {
+    f.add(id, iota(40, static_cast<TokenId>(100 * id)), 200);
+  }
+  f.run();
+  EXPECT_GT(f.scheduler.n_preemptions(), 0u);
+  EXPECT_EQ(f.finished.front(), 1u);
+  for (SequenceId id = 1; id <= 4; ++id) {
+    EXPECT_TRUE(f.right(id));
+  }
+}
+
+TEST(Scheduler, PromptsThatNeedEachOthersPagesDoNotWaitForEver) {
+  Fixture f(9, {.max_batch = 3, .max_rows = 32});
+  for (SequenceId id = 1; id <= 3; ++id) {
+    f.add(id, iota(280, static_cast<TokenId>(1000 * id)), 5);
+  }
+  f.run();
+  EXPECT_TRUE(f.right(1) && f.right(2) && f.right(3));
+}
+
+TEST(Scheduler, WhatIsNotDoneComesAgain) {
+  Fixture f(8);
+  f.add(1, iota(5), 1);
+  const auto first = f.scheduler.plan();
+  ASSERT_EQ(first.size(), 1u);
+  f.scheduler.apply(std::vector<SliceResult>{{.done = false, .tokens = {}}});
+  f.run();
+  EXPECT_TRUE(f.right(1));
+}
+
+TEST(Scheduler, RandomRequestsEqualTheTwin) {
+  const uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
+  for (int round = 0; round < 6; ++round) {
+    const auto n_pages = static_cast<uint32_t>(8 + below(30));
+    Fixture f(n_pages, {.max_batch = static_cast<uint32_t>(1 + below(6)),
+                        .max_rows = static_cast<uint32_t>(6 + below(60)),
+                        .shared_rows = static_cast<uint32_t>(1 + below(40)),
+                        .max_logit_rows = static_cast<uint32_t>(7 + below(10))});
+    SequenceId next_id = 1;
+    for (int i = 0; i < 700; ++i) {
+      if (below(3) == 0 && f.wanted.size() < 12) {
+        Tokens prompt;
+        if (next_id > 1 && below(3) != 0) {
+          const SequenceId other = 1 + below(next_id - 1);
+          prompt = f.prompts[other];
+          prompt.insert(prompt.end(), f.replies[other].begin(), f.replies[other].end());
+          prompt.resize(below(std::min<size_t>(prompt.size(), 150) + 1));
+        }
+        while (below(20) != 0 || prompt.empty()) {
+          prompt.push_back(static_cast<TokenId>(below(2)));
+        }
+        prompt.resize(std::min<size_t>(prompt.size(), 200));
+        f.add(next_id++, prompt, 1 + below(n_pages * 32 - prompt.size()) % 50, below(10) == 0);
+      }
+      if (below(25) == 0 && !f.wanted.empty()) {
+        f.remove(std::next(f.wanted.begin(), static_cast<ptrdiff_t>(below(f.wanted.size())))->first);
+        f.check();
+      }
+      ASSERT_NO_FATAL_FAILURE(f.step());
+    }
+    ASSERT_NO_FATAL_FAILURE(f.run());
+    for (const auto& [id, reply] : f.replies) {
+      ASSERT_TRUE(f.right(id)) << "sequence " << id;
+    }
+    EXPECT_EQ(f.cache.n_free_pages(), n_pages);
+  }
+}
+
+}  // namespace
+}  // namespace tempo9::sched
