@@ -11,6 +11,7 @@ if(T9_GRAMMAR)
 endif()
 if(T9_TESTS)
   find_package(GTest REQUIRED)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)  # the checks of tools/
   include(GoogleTest)
 endif()
 if(T9_BENCH)
