@@ -34,8 +34,6 @@ def matrix_gain(case: Case, role: str) -> float:
         return 1.0 if case.qk_norm else Q_GAIN
     if role == "token_embd":
         return OUT_GAIN if case.tied else math.sqrt(case.E)  # rows of unit elements when untied
-    if role == "ffn_gate" and case.arch == "gemma3":
-        return 2.5  # where the two GELUs (tanh, erf) differ most
     return OUT_GAIN if role == "output" else 1.0
 
 
