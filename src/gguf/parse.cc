@@ -42,14 +42,14 @@ Result<uint32_t> parse_version(Cursor& cursor) {
 }
 
 // A directory entry takes at least so many bytes, so the size of the file bounds the count.
-Result<uint64_t> parse_count(Cursor& cursor, std::string_view what, uint64_t entry_bytes,
-                             uint64_t max) {
-  T9_TRY(const uint64_t count, cursor.read<uint64_t>(what));
+Status check_count(const Cursor& cursor, std::string_view what, uint64_t count,
+                   uint64_t entry_bytes, uint64_t max) {
   const uint64_t room = cursor.remaining() / entry_bytes;
-  if (count <= std::min(room, max)) return count;
+  if (count <= std::min(room, max)) return {};
   return make_error(ErrorCode::kCorrupt, "{}: the {} is {}, expected at most {} ({})",
                     cursor.source().path(), what, count, std::min(room, max),
-                    room < max ? "there is no room for more" : "the limit of this reader");
+                    room < max ? "the file has no room for more: it is cut short or damaged"
+                               : "the limit of this reader");
 }
 
 Result<uint64_t> parse_alignment(const Source& source, const Entry& entry) {
@@ -98,11 +98,12 @@ Result<ParsedFile> parse(const Source& source) {
   Cursor cursor(source);
   ParsedFile file;
   T9_TRY(file.version, parse_version(cursor));
+  T9_TRY(const uint64_t n_tensors, cursor.read<uint64_t>("the tensor count"));
+  T9_TRY(const uint64_t n_keys, cursor.read<uint64_t>("the metadata count"));
   // Smallest entries: length, name, dimension count, one dimension, type, offset; length, key,
   // kind, value.
-  T9_TRY(const uint64_t n_tensors,
-         parse_count(cursor, "tensor count", 8 + 1 + 4 + 8 + 4 + 8, kMaxTensors));
-  T9_TRY(const uint64_t n_keys, parse_count(cursor, "metadata count", 8 + 1 + 4 + 1, kMaxKeys));
+  T9_TRY(check_count(cursor, "tensor count", n_tensors, 8 + 1 + 4 + 8 + 4 + 8, kMaxTensors));
+  T9_TRY(check_count(cursor, "metadata count", n_keys, 8 + 1 + 4 + 1, kMaxKeys));
 
   uint64_t array_elements_left = kMaxArrayElements;
   file.entries.reserve(static_cast<size_t>(n_keys));

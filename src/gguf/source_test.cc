@@ -1,0 +1,93 @@
+#include "gguf/source.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace tempo9::gguf {
+namespace {
+
+std::string temp_path(const std::string& name) {
+  return testing::TempDir() + "gguf_source_" + std::to_string(::getpid()) + "_" + name;
+}
+
+void write_file(const std::string& path, std::string_view text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+TEST(Source, ReadsAndMapsAFile) {
+  const std::string path = temp_path("file");
+  write_file(path, "0123456789");
+  auto source = Source::open(path);
+  ASSERT_TRUE(source.has_value()) << source.error().message;
+  EXPECT_EQ(source->size(), 10u);
+  char three[3];
+  ASSERT_TRUE(source->read_at(4, three, 3).has_value());
+  EXPECT_EQ(std::string(three, 3), "456");
+  ASSERT_TRUE(source->map().has_value());
+  const Source moved = std::move(*source);
+  EXPECT_EQ(moved.data().size(), 10u);
+  EXPECT_EQ(moved.data()[9], '9');
+  ::unlink(path.c_str());
+}
+
+TEST(Source, NamesWhatCannotBeOpened) {
+  auto missing = Source::open("/nonexistent/x.gguf");
+  ASSERT_FALSE(missing.has_value());
+  EXPECT_EQ(missing.error().code, ErrorCode::kNotFound);
+  EXPECT_NE(missing.error().message.find("/nonexistent/x.gguf"), std::string::npos);
+  auto folder = Source::open("/");
+  ASSERT_FALSE(folder.has_value());
+  EXPECT_NE(folder.error().message.find("a directory"), std::string::npos);
+}
+
+TEST(Source, DoesNotWaitForAPipe) {
+  const std::string path = temp_path("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  auto source = Source::open(path);
+  ASSERT_FALSE(source.has_value());
+  EXPECT_NE(source.error().message.find("not a regular file"), std::string::npos);
+  ::unlink(path.c_str());
+}
+
+TEST(Source, AFileThatShrinksIsAnErrorAndNotASignal) {
+  const std::string path = temp_path("shrinks");
+  write_file(path, std::string(100'000, 'x'));
+  auto source = Source::open(path);
+  ASSERT_TRUE(source.has_value());
+  ASSERT_EQ(::truncate(path.c_str(), 50), 0);
+  char byte = 0;
+  auto read = source->read_at(99'000, &byte, 1);
+  ASSERT_FALSE(read.has_value());
+  EXPECT_EQ(read.error().code, ErrorCode::kIo);
+  EXPECT_NE(read.error().message.find("changed while it was being opened"), std::string::npos);
+  EXPECT_FALSE(source->map().has_value());
+  ::unlink(path.c_str());
+}
+
+TEST(Source, AFileThatGrowsIsNoticedWhenMapped) {
+  const std::string path = temp_path("grows");
+  write_file(path, "0123456789");
+  auto source = Source::open(path);
+  ASSERT_TRUE(source.has_value());
+  write_file(path, "0123456789abc");
+  auto mapped = source->map();
+  ASSERT_FALSE(mapped.has_value());
+  EXPECT_NE(mapped.error().message.find("10 bytes at first"), std::string::npos)
+      << mapped.error().message;
+  ::unlink(path.c_str());
+}
+
+TEST(Source, BytesInMemoryBehaveAlike) {
+  Source source = Source::from_bytes({1, 2, 3}, "three");
+  ASSERT_TRUE(source.map().has_value());
+  uint8_t byte = 0;
+  ASSERT_TRUE(source.read_at(2, &byte, 1).has_value());
+  EXPECT_EQ(byte, 3);
+  EXPECT_EQ(source.path(), "three");
+}
+
+}  // namespace
+}  // namespace tempo9::gguf
