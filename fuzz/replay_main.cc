@@ -1,0 +1,91 @@
+// Runs a fuzzer without libFuzzer: every corpus file as it is, then changed in small ways from a
+// fixed seed, so that ordinary builds keep the fuzzers alive and a little curious.
+//
+//   <name>_fuzz [--changes N] [--seed N] FILE-OR-FOLDER...
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+Bytes read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return Bytes(std::istreambuf_iterator<char>(file), {});
+}
+
+// Each input lies in a block of its own size, so that a sanitizer sees one byte too many.
+void run(const Bytes& bytes) {
+  const Bytes exact(bytes);
+  LLVMFuzzerTestOneInput(exact.data(), exact.size());
+}
+
+// One to four of: a bit flipped, a byte set to an extreme, the end cut off, a stretch doubled.
+void change(Bytes& bytes, std::mt19937_64& random) {
+  constexpr uint8_t kExtremes[] = {0x00, 0x01, 0x7F, 0x80, 0xFF};
+  for (uint64_t n = 1 + random() % 4; n > 0 && !bytes.empty(); --n) {
+    const size_t at = random() % bytes.size();
+    switch (random() % 4) {
+      case 0:
+        bytes[at] = static_cast<uint8_t>(bytes[at] ^ (1U << (random() % 8)));
+        break;
+      case 1:
+        bytes[at] = kExtremes[random() % std::size(kExtremes)];
+        break;
+      case 2:
+        bytes.resize(at);
+        break;
+      default: {
+        const auto end = bytes.begin() + static_cast<std::ptrdiff_t>(at + 1);
+        const Bytes stretch(end - static_cast<std::ptrdiff_t>(1 + random() % (at + 1)), end);
+        bytes.insert(end, stretch.begin(), stretch.end());
+      }
+    }
+  }
+}
+
+std::vector<std::filesystem::path> files_of(const std::string& name) {
+  if (!std::filesystem::is_directory(name)) return {name};
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(name)) files.push_back(entry.path());
+  return files;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  uint64_t n_changes = 0;
+  uint64_t seed = 1;
+  size_t n_files = 0;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if ((word == "--changes" || word == "--seed") && i + 1 < argc) {
+      (word == "--seed" ? seed : n_changes) = std::strtoull(argv[++i], nullptr, 10);
+      continue;
+    }
+    for (const auto& path : files_of(word)) {
+      const Bytes bytes = read_file(path);
+      run(bytes);
+      std::mt19937_64 random(seed);
+      for (uint64_t n = 0; n < n_changes; ++n) {
+        Bytes changed = bytes;
+        change(changed, random);
+        run(changed);
+      }
+      ++n_files;
+    }
+  }
+  std::printf("%zu files, each with %llu changes\n", n_files,
+              static_cast<unsigned long long>(n_changes));
+  return n_files > 0 ? 0 : 1;  // a corpus that is gone is not a pass
+}
