@@ -37,7 +37,8 @@ Status record_llama(Reader& reader, ops::Program& program) {
                                               ops::Activation::kSilu));
     T9_TRY(const auto down,
            add_matrix(reader, program, name("ffn_down.weight"), c.intermediate_size[i], c.hidden_size));
-    program.add_linear(x, hidden, down);
+    T9_TRY(const auto down_bias, add_optional_vector(reader, program, name("ffn_down.bias"), c.hidden_size));
+    program.add_linear(x, hidden, down, down_bias);
   }
   T9_TRY(const auto output_norm, add_vector(reader, program, "output_norm.weight", c.hidden_size));
   program.head(program.rms_norm(program.select_rows(x), output_norm, c.norm_eps), embeddings.output);

@@ -1,5 +1,7 @@
 #include "models/blocks/decoder.h"
 
+#include <initializer_list>
+#include <string_view>
 #include <utility>
 
 namespace tempo9::models {
@@ -34,21 +36,27 @@ Result<Embeddings> add_embeddings(const Reader& reader, ops::Program& program) {
 
 namespace {
 
-// The q, k and v biases as one vector in qkv order, zeros for those that are missing; {} if all are.
-Result<ops::VectorId> qkv_bias(const Reader& reader, ops::Program& program, uint32_t layer, uint32_t q_width,
-                               uint32_t kv_width) {
-  const std::string fused = Reader::layer_name(layer, "attn_qkv.bias");
-  if (reader.has(fused)) return add_vector(reader, program, fused, q_width + 2 * kv_width);
+// The biases of matrices that are computed together as one vector in their order, zeros for those that are missing;
+// {} if all are.
+Result<ops::VectorId> joined_bias(const Reader& reader, ops::Program& program, uint32_t layer,
+                                  std::initializer_list<std::pair<std::string_view, uint32_t>> parts) {
   std::vector<float> joined;
   bool any = false;
-  for (const auto& [name, width] : {std::pair{"attn_q.bias", q_width}, std::pair{"attn_k.bias", kv_width},
-                                    std::pair{"attn_v.bias", kv_width}}) {
+  for (const auto& [name, width] : parts) {
     T9_TRY(const auto part, reader.optional_vector(Reader::layer_name(layer, name), width));
     any = any || part.has_value();
     const std::vector<float> zeros(part ? 0 : width);
     joined.insert(joined.end(), part ? part->begin() : zeros.begin(), part ? part->end() : zeros.end());
   }
   return any ? program.add_vector(std::move(joined)) : ops::VectorId{};
+}
+
+Result<ops::VectorId> qkv_bias(const Reader& reader, ops::Program& program, uint32_t layer, uint32_t q_width,
+                               uint32_t kv_width) {
+  const std::string fused = Reader::layer_name(layer, "attn_qkv.bias");
+  if (reader.has(fused)) return add_vector(reader, program, fused, q_width + 2 * kv_width);
+  return joined_bias(reader, program, layer,
+                     {{"attn_q.bias", q_width}, {"attn_k.bias", kv_width}, {"attn_v.bias", kv_width}});
 }
 
 }  // namespace
@@ -95,7 +103,9 @@ Result<ops::TensorId> gated_mlp_block(const Reader& reader, ops::Program& progra
   T9_TRY(const auto gate,
          add_matrix(reader, program, Reader::layer_name(layer, "ffn_gate.weight"), c.hidden_size, width));
   T9_TRY(const auto up, add_matrix(reader, program, Reader::layer_name(layer, "ffn_up.weight"), c.hidden_size, width));
-  return program.gated_activation(program.linear(x, {gate, up}), activation);
+  T9_TRY(const auto bias,
+         joined_bias(reader, program, layer, {{"ffn_gate.bias", width}, {"ffn_up.bias", width}}));
+  return program.gated_activation(program.linear(x, {gate, up}, bias), activation);
 }
 
 }  // namespace tempo9::models
