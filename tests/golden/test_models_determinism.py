@@ -1,0 +1,152 @@
+"""A request's bytes depend on the request alone: not on threads, not on who else is being served, not on cached prefixes.
+
+Everything is compared with ==, log-probabilities included (they are the f32 sums themselves). Kernel tables may differ
+from each other; each is held to its own runs.
+"""
+
+import json
+import os
+import random
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools/golden"))
+
+from models_cases import CASES  # noqa: E402
+from models_gguf import cached  # noqa: E402
+from models_server import Server, kernel_tables, machine_runs  # noqa: E402
+from models_weights import token_ids  # noqa: E402
+
+TINY = ["llama_gqa2_d80_llama3", "qwen2_gqa7_d64_tied", "qwen3_gqa3_d80", "gemma3_d256", "quant_q4_k", "quant_q6_k",
+        "quant_q8_0_k32", "quant_mix_q5_0_q8_0", "quant_q4_1_k32", "quant_gemma3_q8_0", "quant_iq4_xs", "quant_bf16"]
+REAL = ["qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", "smollm2-135m-instruct-q4_1.gguf", "gemma-3-270m-q4_k_m.gguf"]
+SAMPLED = {"temperature": 0.8, "top_p": 0.95, "top_k": 40, "seed": 11}
+
+REAL_PROMPT = """# The inventory keeps one record a part: number, name, place, count and the day it was last counted.
+# write_report() prints parts that are short, the shortest first, and returns how many there were.
+import datetime
+
+class Part:
+    def __init__(self, number, name, place, count, counted):
+        self.number = number
+        self.name = name
+        self.place = place
+        self.count = count
+        self.counted = counted
+
+def load(path):
+    parts = []
+    with open(path) as lines:
+        for line in lines:
+            number, name, place, count, counted = line.rstrip().split(";")
+            parts.append(Part(int(number), name, place, int(count), datetime.date.fromisoformat(counted)))
+    return parts
+
+def write_report(parts, limit):
+"""
+
+
+def tables():
+    for isa in kernel_tables():
+        skip = pytest.mark.skip(reason=f"this machine cannot run the {isa} kernels")
+        yield pytest.param(isa, id=isa, marks=[] if machine_runs(isa) else skip)
+
+
+def result(reply) -> dict:
+    """What must be equal: everything but the reply's id and time and where prompt tokens came from."""
+    return {"choices": reply["choices"], "completion_tokens": reply["usage"]["completion_tokens"]}
+
+
+class Neighbours:
+    """Other requests, starting at times drawn from a seed until the block ends."""
+
+    def __init__(self, server, prompts, seed):
+        self._stop = threading.Event()
+        self.errors = []
+        self.n_done = 0
+        rng = random.Random(seed)
+        self._threads = [threading.Thread(target=self._run, args=(server, p, rng.random())) for p in prompts]
+
+    def _run(self, server, prompt, seed):
+        rng = random.Random(seed)
+        while not self._stop.wait(rng.uniform(0, 0.05)):
+            try:
+                cut = rng.randrange(1, len(prompt) + 1)
+                server.complete(prompt[:cut], max_tokens=rng.randrange(1, 24), temperature=rng.choice([0, 1.0]))
+                self.n_done += 1
+            except Exception as error:  # a thread's exception would be lost
+                self.errors.append(error)
+                return
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        assert not self.errors, self.errors[0]
+        assert self.n_done > 0
+
+
+def requests(prompts, n_new):
+    """(prompt, fields): greedy with log-probabilities over prompt and reply, and sampled."""
+    for prompt in prompts:
+        yield prompt, {"max_tokens": n_new, "logprobs": 5, "echo": True}
+        yield prompt, {"max_tokens": n_new} | SAMPLED
+
+
+def check(path, isa, prompts, neighbours, n_new, kv_type="f16", max_length=2048):
+    wanted = list(requests(prompts, n_new))
+    with Server(path, threads=1, isa=isa, kv_type=kv_type, max_length=max_length) as server:
+        first = [result(server.complete(p, **fields)) for p, fields in wanted]
+        assert all(r["completion_tokens"] == n_new for r in first)
+        again = [result(server.complete(p, **fields)) for p, fields in reversed(wanted)]
+        assert again[::-1] == first, "the second time, with whatever prefix is cached"
+    with Server(path, threads=2, isa=isa, kv_type=kv_type, max_length=max_length) as server:
+        with Neighbours(server, neighbours, seed=path.name):
+            beside = [result(server.complete(p, **fields)) for p, fields in wanted]
+        assert beside == first, "two threads, beside three others"
+        answers = [None] * len(wanted)
+
+        def run(i):
+            answers[i] = result(server.complete(wanted[i][0], **wanted[i][1]))
+
+        threads = [threading.Thread(target=run, args=(i,)) for i in range(len(wanted))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert answers == first, "two threads, all at once"
+
+
+@pytest.mark.parametrize("isa", tables())
+@pytest.mark.parametrize("name", TINY)
+def test_tiny(name, isa, tmp_path):
+    case = CASES[name]
+    prompts = [token_ids(f"determinism/{n}", n, case.V) for n in (1, 40, 300)]
+    neighbours = [token_ids(f"neighbour/{i}", 150 + 40 * i, case.V) for i in range(2)] + [prompts[2]]
+    check(cached(case, tmp_path), isa, prompts, neighbours, n_new=24)
+
+
+def real_model(name: str) -> Path:
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("TEMPO9_MODELS", Path(home) / "tempo9/models")) / name
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("isa", tables())
+@pytest.mark.parametrize("name", REAL)
+def test_real(name, isa):
+    path = real_model(name)
+    if not path.exists():
+        pytest.skip(f"{path} is not there: scripts/fetch-model gets it")
+    with Server(path, threads=2) as server:
+        ids = json.loads(server.request("POST", "/tokenize", {"prompt": REAL_PROMPT})[1])["tokens"]
+    check(path, isa, [ids], [ids[::-1], ids[7:], ids[:90] + ids[40:]], n_new=40)
