@@ -1,0 +1,38 @@
+// The flags of `tempo9` and `tempo9 serve`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/cli.h"
+#include "engine/engine.h"
+#include "server/server.h"
+
+namespace tempo9::cli {
+
+struct ServeOptions {
+  engine::EngineOptions engine;
+  server::ServerOptions server;
+  std::string name;
+  std::string chat_template_file;
+};
+
+// What the command line asks for.
+struct ParsedOptions {
+  ServeOptions options;
+  std::optional<std::string> help;  // print this and exit 0 instead
+};
+
+// Errors: kInvalidArgument for wrong usage (exit 2): unknown flags with the nearest known one, values out of range with
+// the right ones, flags that are not available yet; kIo for values in the environment that cannot start (exit 1).
+Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args, const Environment& environment);
+
+// "512M", "6G", "6GiB", "1073741824": bytes.
+Result<uint64_t> parse_bytes(const std::string& text);
+
+// The candidate that is fewest edits away, if that is near enough to be a slip; else empty.
+std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
+
+}  // namespace tempo9::cli

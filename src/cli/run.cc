@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+
+#include "cli/cli.h"
+#include "cli/options.h"
+
+namespace tempo9::cli {
+namespace {
+
+struct Subcommand {
+  const char* name;
+  int (*run)(const std::vector<std::string>&, const Environment&);
+  const char* help;
+};
+
+constexpr Subcommand kSubcommands[] = {
+#define T9_SUBCOMMAND(name, function, help) {name, function, help},
+#include "cli/list.inc"
+#undef T9_SUBCOMMAND
+};
+
+constexpr const char* kLater[] = {"run", "pull", "list", "doctor", "bench", "quality"};
+
+int usage_failure(const std::string& message) {
+  fmt::print(stderr, "tempo9: {}\n", message);
+  return kExitUsage;
+}
+
+// A first word that is neither a flag nor a command is a model file; a slip of a command's name should not be.
+int run_word(const std::vector<std::string>& args, const Environment& environment) {
+  const std::string& word = args.front();
+  const bool looks_like_file = word.find('/') != std::string::npos || word.find('.') != std::string::npos;
+  if (looks_like_file) return run_serve(args, environment);
+  for (const char* name : kLater) {
+    if (word == name) return usage_failure(fmt::format("{}: not available yet", word));
+  }
+  std::vector<std::string> names;
+  for (const Subcommand& command : kSubcommands) names.emplace_back(command.name);
+  const std::string guess = nearest(word, names);
+  return usage_failure(fmt::format("\"{}\" is neither a command ({}) nor a .gguf file{}", word, fmt::join(names, ", "),
+                                   guess.empty() ? "" : fmt::format("; did you mean {}?", guess)));
+}
+
+int dispatch(const std::vector<std::string>& args, const Environment& environment) {
+  if (args.empty()) return run_serve(args, environment);
+  if (args.front() == "--version" || args.front() == "-V") {
+    fmt::print("tempo9 {}\n", T9_VERSION);
+    return kExitOk;
+  }
+  for (const Subcommand& command : kSubcommands) {
+    if (args.front() == command.name) return command.run({args.begin() + 1, args.end()}, environment);
+  }
+  return args.front().starts_with("-") ? run_serve(args, environment) : run_word(args, environment);
+}
+
+}  // namespace
+
+int run(const std::vector<std::string>& args, const Environment& environment) {
+  try {
+    return dispatch(args, environment);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tempo9: {}\n", error.what());
+    return kExitFailure;
+  }
+}
+
+}  // namespace tempo9::cli

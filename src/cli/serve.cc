@@ -1,0 +1,196 @@
+// `tempo9 serve`: check the file, open the port, load, serve, drain.
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "chat/parser.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "engine/engine.h"
+#include "gguf/gguf.h"
+#include "models/models.h"
+#include "server/server.h"
+
+namespace tempo9::cli {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+// Running replies get this long after the first signal. With the end of the process behind it, all are gone in 10 s.
+constexpr std::chrono::milliseconds kDrainTime{6'000};
+constexpr std::chrono::milliseconds kDrainPoll{20};
+constexpr size_t kMaxTemplateBytes = 1 << 20;
+
+Result<std::string> read_file(const std::string& flag, const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return make_error(ErrorCode::kIo, "{}: cannot open {}", flag, path);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (file.bad()) return make_error(ErrorCode::kIo, "{}: cannot read {}", flag, path);
+  if (text.empty() || text.size() > kMaxTemplateBytes) {
+    return make_error(ErrorCode::kInvalidArgument, "{}: found {} bytes in {}, expected a template of 1 to {}", flag,
+                      text.size(), path, kMaxTemplateBytes);
+  }
+  return text;
+}
+
+// What can be known of a file without reading its weights, so that a bad one is refused before the port opens.
+Status check_model(const engine::EngineOptions& options) {
+  if (options.model_path.empty()) return {};
+  T9_TRY(const gguf::File file, gguf::File::open(options.model_path));
+  if (options.script_path.empty()) T9_TRY(models::build_program(file));
+  return {};
+}
+
+class Serving {
+ public:
+  explicit Serving(ServeOptions options) : options_(std::move(options)), signals_(loop_), timer_(loop_) {}
+
+  ~Serving() {
+    if (loader_.joinable()) loader_.join();
+    if (server_ != nullptr) server_->stop();
+    engine_.reset();
+  }
+
+  Status start() {
+    error_code error;
+    signals_.add(SIGINT, error);
+    signals_.add(SIGTERM, error);
+    if (!options_.chat_template_file.empty()) {
+      T9_TRY(service_.template_source, read_file("--chat-template-file", options_.chat_template_file));
+    }
+    service_.name = options_.name;
+    T9_TRY(check_model(options_.engine));
+    if (!options_.engine.script_path.empty()) {
+      // Nothing to wait for: a bad script is refused before the port opens, too.
+      T9_TRY(engine_, engine::Engine::create(options_.engine));
+    }
+    T9_TRY(server_, server::Server::open(options_.server));
+    if (engine_ != nullptr) return serve();
+    loader_ = std::thread([this] { load(); });
+    return {};
+  }
+
+  int run() {
+    wait_for_signal();
+    loop_.run();
+    if (failure_) {
+      fmt::print(stderr, "tempo9: {}\n", failure_->message);
+      return kExitFailure;
+    }
+    return kExitOk;
+  }
+
+ private:
+  // Loader thread.
+  void load() {
+    auto engine = std::make_shared<Result<std::unique_ptr<engine::Engine>>>(Error{ErrorCode::kInternal, "not loaded"});
+    try {
+      *engine = engine::Engine::create(options_.engine);
+    } catch (const std::exception& error) {
+      *engine = make_error(ErrorCode::kResourceExhausted, "loading {}: {}", options_.engine.model_path, error.what());
+    }
+    asio::post(loop_, [this, engine] {
+      Status status;
+      if (*engine) {
+        engine_ = std::move(**engine);
+        status = serve();
+      } else {
+        status = engine->error();
+      }
+      if (!status) {
+        failure_ = status.error();
+        end();
+      }
+    });
+  }
+
+  Status serve() {
+    T9_TRY(auto service, server::Service::create(*engine_, service_));
+    const engine::ModelInfo& info = engine_->info();
+    for (const std::string& warning : {info.warning, service->warning()}) {
+      if (!warning.empty()) fmt::print(stderr, "tempo9: warning: {}\n", warning);
+    }
+    server_->set_ready(service);
+    fmt::print("tempo9 {}: {} on {}, {} threads, context {}, {}/v1\n", T9_VERSION, service->name(), info.backend,
+               info.n_threads, info.max_length, server_->url());
+    std::fflush(stdout);
+    return {};
+  }
+
+  void wait_for_signal() {
+    signals_.async_wait([this](error_code error, int) {
+      if (error) return;
+      if (engine_ == nullptr) {
+        // The loader cannot be interrupted, and has written nothing that matters.
+        std::fflush(nullptr);
+        std::_Exit(kExitOk);
+      }
+      if (draining_) return end();  // the second one means now
+      draining_ = true;
+      server_->begin_drain();
+      drain_end_ = std::chrono::steady_clock::now() + kDrainTime;
+      poll_drain();
+      wait_for_signal();
+    });
+  }
+
+  void poll_drain() {
+    if (server_->idle() || std::chrono::steady_clock::now() >= drain_end_) return end();
+    timer_.expires_after(kDrainPoll);
+    timer_.async_wait([this](error_code error) {
+      if (!error) poll_drain();
+    });
+  }
+
+  void end() { loop_.stop(); }
+
+  ServeOptions options_;
+  server::Service::Options service_;
+  asio::io_context loop_;  // main thread: signals, the loader's result, draining
+  asio::signal_set signals_;
+  asio::steady_timer timer_;
+  std::unique_ptr<server::Server> server_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::thread loader_;
+  std::optional<Error> failure_;
+  bool draining_ = false;
+  std::chrono::steady_clock::time_point drain_end_;
+};
+
+int report(const Error& error, int exit_code) {
+  fmt::print(stderr, "tempo9: {}\n", error.message);
+  return exit_code;
+}
+
+}  // namespace
+
+int run_serve(const std::vector<std::string>& args, const Environment& environment) {
+  auto parsed = parse_serve_options(args, environment);
+  if (!parsed) {
+    return report(parsed.error(), parsed.error().code == ErrorCode::kInvalidArgument ? kExitUsage : kExitFailure);
+  }
+  if (parsed->help) {
+    fmt::print("{}", *parsed->help);
+    return kExitOk;
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  Serving serving(std::move(parsed->options));
+  if (const Status started = serving.start(); !started) return report(started.error(), kExitFailure);
+  return serving.run();
+}
+
+}  // namespace tempo9::cli

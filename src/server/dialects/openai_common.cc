@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "server/dialects/openai.h"
+
+namespace tempo9::server::openai {
+namespace {
+
+constexpr int64_t kMaxInt = std::numeric_limits<int64_t>::max();
+constexpr size_t kMaxStops = 64;
+constexpr size_t kMaxStopBytes = 4096;
+
+void read_stops(Fields& fields, std::vector<std::string>* out) {
+  const Json* value = fields.find("stop");
+  if (value == nullptr) return;
+  constexpr std::string_view kExpected = "a string that is not empty, or an array of at most 64 of them";
+  const auto add = [&](const Json& element) {
+    if (!element.is_string()) return false;
+    out->push_back(element.get<std::string>());
+    return !out->back().empty() && out->back().size() <= kMaxStopBytes;
+  };
+  if (!value->is_array()) {
+    if (!add(*value)) fields.fail("stop", kExpected);
+    return;
+  }
+  if (value->size() > kMaxStops) return fields.fail("stop", kExpected);
+  for (size_t i = 0; i < value->size(); ++i) {
+    if (!add((*value)[i])) {
+      return fields.fail(make_error(ErrorCode::kInvalidArgument, "{}[{}]: found {}, expected a string of 1 to {} bytes",
+                                    fields.name("stop"), i, describe((*value)[i]), kMaxStopBytes));
+    }
+  }
+}
+
+void read_logit_bias(Fields& fields, int32_t vocab_size, sampling::Params* params) {
+  const Json* value = fields.find("logit_bias");
+  if (value == nullptr) return;
+  if (!value->is_object()) return fields.fail("logit_bias", "an object of token ids and numbers");
+  for (const auto& [key, bias] : value->items()) {
+    int32_t id = -1;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+    if (error != std::errc() || end != key.data() + key.size() || id < 0 || id >= vocab_size) {
+      return fields.fail(make_error(ErrorCode::kInvalidArgument,
+                                    "logit_bias: found the key {}, expected a token id from 0 to {}", dump(Json(key)),
+                                    vocab_size - 1));
+    }
+    if (!bias.is_number() || !(std::abs(bias.get<double>()) <= 100.0)) {
+      return fields.fail(make_error(ErrorCode::kInvalidArgument,
+                                    "logit_bias.{}: found {}, expected a number from -100 to 100", id, describe(bias)));
+    }
+    params->logit_bias.emplace_back(id, bias.get<float>());
+  }
+}
+
+// The newest name wins; -1 is how some clients write "no limit".
+void read_max_tokens(Fields& fields, std::optional<uint32_t>* out) {
+  for (const char* key : {"max_tokens", "max_completion_tokens"}) {
+    std::optional<int64_t> value;
+    fields.read(key, -1, kMaxInt, &value);
+    if (!value) continue;
+    *out = std::nullopt;
+    if (*value >= 0) {
+      *out = static_cast<uint32_t>(std::min<int64_t>(*value, std::numeric_limits<uint32_t>::max()));
+    }
+  }
+}
+
+}  // namespace
+
+void read_generation(Fields& fields, const Service& service, engine::GenerateRequest* request) {
+  sampling::Params& params = request->sampling;
+  fields.read("temperature", &params.temperature);
+  fields.read("top_p", &params.top_p);
+  fields.read("min_p", &params.min_p);
+  fields.read("repetition_penalty", &params.repetition_penalty);
+  fields.read("frequency_penalty", &params.frequency_penalty);
+  fields.read("presence_penalty", &params.presence_penalty);
+  int64_t top_k = params.top_k;
+  fields.read("top_k", -1, std::numeric_limits<int32_t>::max(), &top_k);
+  params.top_k = static_cast<int32_t>(top_k);
+  if (fields.find("seed") != nullptr) {
+    uint64_t seed = 0;
+    fields.read("seed", &seed);
+    params.seed = seed;
+  }
+  const int32_t vocab_size = service.tokenizer().size();
+  read_logit_bias(fields, vocab_size, &params);
+  read_max_tokens(fields, &request->max_tokens);
+  read_stops(fields, &request->stop);
+  fields.read("stop_token_ids", 0, vocab_size - 1, &request->stop_token_ids);
+  fields.read("ignore_eos", &request->ignore_eos);
+
+  for (const char* key : {"guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs",
+                          "grammar", "json_schema"}) {
+    fields.refuse(key, "structured output is not available yet");
+  }
+  fields.refuse("use_beam_search", "beam search is not available");
+  fields.refuse("include_stop_str_in_output", "not available; stop strings are never part of the reply");
+  for (const char* key : {"min_tokens", "truncate_prompt_tokens", "prompt_logprobs"}) {
+    const Json* value = fields.find(key);
+    const bool asks_nothing = value != nullptr && value->is_number() && value->get<double>() == 0;
+    if (!asks_nothing) fields.refuse(key, "not available yet");
+  }
+}
+
+StreamOptions read_stream_options(Fields& fields) {
+  StreamOptions options;
+  fields.read("stream", &options.stream);
+  if (const Json* value = fields.find("stream_options")) {
+    if (!value->is_object()) {
+      fields.fail("stream_options", "an object");
+      return options;
+    }
+    Fields inner(*value, "stream_options.");
+    inner.read("include_usage", &options.include_usage);
+    if (const Status status = inner.status(); !status) fields.fail(status.error());
+  }
+  return options;
+}
+
+std::string read_model(Fields& fields, const Service& service) {
+  std::string model;
+  fields.read("model", &model);
+  return model.empty() ? service.name() : model;
+}
+
+Status check_length(const Service& service, const engine::GenerateRequest& request) {
+  const size_t limit = service.engine().info().max_length;
+  const size_t n_prompt = request.prompt.size();
+  const bool no_room = request.max_tokens == 0u ? n_prompt > limit : n_prompt >= limit;
+  if (!no_room) return {};
+  return make_error(ErrorCode::kInvalidArgument,
+                    "This model's maximum context length is {} tokens. However, your prompt has {} tokens{}. Shorten the "
+                    "prompt, or start the server with a larger --max-length.",
+                    limit, n_prompt, n_prompt == limit ? ", which leaves none for the reply" : "");
+}
+
+void add_choices(engine::GenerateRequest request, int64_t n, std::vector<engine::GenerateRequest>* out) {
+  for (int64_t i = 0; i < n; ++i) {
+    request.choice = static_cast<uint32_t>(i);
+    out->push_back(request);
+  }
+}
+
+Json usage_json(const engine::Usage& usage) {
+  Json json;
+  json["prompt_tokens"] = usage.prompt_tokens;
+  json["completion_tokens"] = usage.completion_tokens;
+  json["total_tokens"] = usage.prompt_tokens + usage.completion_tokens;
+  json["prompt_tokens_details"] = {{"cached_tokens", usage.cached_tokens}};
+  return json;
+}
+
+void add_usage(const engine::Usage& choice, bool first_of_prompt, engine::Usage* total) {
+  if (first_of_prompt) {
+    total->prompt_tokens += choice.prompt_tokens;
+    total->cached_tokens += choice.cached_tokens;
+  }
+  total->completion_tokens += choice.completion_tokens;
+}
+
+double finite_logprob(float logprob) {
+  constexpr double kFloor = -9999.0;
+  return std::isfinite(logprob) ? std::max(static_cast<double>(logprob), kFloor) : kFloor;
+}
+
+std::string_view token_bytes(const Service& service, TokenId id) {
+  return service.tokenizer().token_bytes(id, /*spell_control=*/true);
+}
+
+bool is_end_token(const Service& service, TokenId id, bool ignore_eos) {
+  return !ignore_eos && service.tokenizer().ends_generation(id);
+}
+
+void write_event(http::Exchange& exchange, Reply& reply, const Json& event) {
+  exchange.write("data: " + dump(event) + "\n\n");
+  reply.wrote = true;
+}
+
+void write_done(http::Exchange& exchange) {
+  exchange.write("data: [DONE]\n\n");
+  exchange.finish();
+}
+
+}  // namespace tempo9::server::openai

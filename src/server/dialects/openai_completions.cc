@@ -1,0 +1,164 @@
+// POST /v1/completions: the request. What the reply looks like is in openai_completions_reply.cc.
+#include <utility>
+
+#include "server/dialects/openai_completions.h"
+#include "server/errors.h"
+
+namespace tempo9::server::openai {
+namespace {
+
+constexpr size_t kMaxChoices = 1024;  // prompts x n
+constexpr uint32_t kDefaultMaxTokens = 16;
+
+struct CompletionJob {
+  engine::GenerateRequest request;  // without its prompt
+  int64_t n = 1;
+  CompletionReplyOptions reply;
+};
+
+CompletionPrompt prompt_from_text(const Service& service, const std::string& text, bool add_special) {
+  CompletionPrompt prompt;
+  prompt.text = text;
+  const tokenizer::Tokenizer& tokenizer = service.tokenizer();
+  // Whoever writes a raw prompt also writes its control tokens (fill-in-the-middle, templates by hand).
+  tokenizer.encode(text, {.add_special = add_special, .parse_control = true}, &prompt.ids);
+  if (add_special && !prompt.ids.empty() && prompt.ids.front() == tokenizer.bos()) {
+    prompt.bos_added = !text.starts_with(token_bytes(service, tokenizer.bos()));
+  }
+  return prompt;
+}
+
+Result<CompletionPrompt> prompt_from_ids(const Service& service, const Json& array, const std::string& where) {
+  const Json holder{{where, array}};
+  Fields fields(holder);
+  CompletionPrompt prompt;
+  fields.read(where, 0, service.tokenizer().size() - 1, &prompt.ids);
+  T9_TRY(fields.status());
+  prompt.text = service.tokenizer().decode(prompt.ids, /*spell_control=*/true);
+  return prompt;
+}
+
+Result<std::vector<CompletionPrompt>> read_prompts(const Json* value, const Service& service, bool add_special) {
+  constexpr std::string_view kExpected = "a string, an array of strings, of token ids, or of arrays of token ids";
+  if (value == nullptr) {
+    return make_error(ErrorCode::kInvalidArgument, "prompt: found nothing, expected {}", kExpected);
+  }
+  std::vector<CompletionPrompt> prompts;
+  if (value->is_string()) {
+    prompts.push_back(prompt_from_text(service, value->get<std::string>(), add_special));
+    return prompts;
+  }
+  if (!value->is_array() || value->empty() || value->size() > (1u << 20)) {
+    return make_error(ErrorCode::kInvalidArgument, "prompt: found {}, expected {}", describe(*value), kExpected);
+  }
+  if (value->front().is_number()) {
+    T9_TRY(auto prompt, prompt_from_ids(service, *value, "prompt"));
+    prompts.push_back(std::move(prompt));
+    return prompts;
+  }
+  if (value->size() > kMaxChoices) {
+    return make_error(ErrorCode::kInvalidArgument, "prompt: found {} prompts, expected at most {}", value->size(), kMaxChoices);
+  }
+  for (size_t i = 0; i < value->size(); ++i) {
+    const Json& element = (*value)[i];
+    if (element.type() != value->front().type() || !(element.is_string() || element.is_array())) {
+      return make_error(ErrorCode::kInvalidArgument, "prompt[{}]: found {}, expected prompt to be {}", i, describe(element),
+                        kExpected);
+    }
+    if (element.is_string()) {
+      prompts.push_back(prompt_from_text(service, element.get<std::string>(), add_special));
+    } else {
+      T9_TRY(auto prompt, prompt_from_ids(service, element, fmt::format("prompt[{}]", i)));
+      prompts.push_back(std::move(prompt));
+    }
+  }
+  return prompts;
+}
+
+void read_logprobs(Fields& fields, CompletionJob* job) {
+  const Json* value = fields.find("logprobs");
+  if (value == nullptr || (value->is_boolean() && !value->get<bool>())) return;
+  int64_t n = 0;
+  fields.read("logprobs", 0, 20, &n);
+  job->request.n_logprobs = static_cast<uint32_t>(n);
+  job->reply.logprobs = true;
+}
+
+void refuse_unavailable(Fields& fields, int64_t n) {
+  const Json* suffix = fields.find("suffix");
+  if (suffix != nullptr && !(suffix->is_string() && suffix->get<std::string>().empty())) {
+    fields.refuse("suffix", "not available; write the model's own fill-in-the-middle tokens into the prompt");
+  }
+  int64_t best_of = n;
+  fields.read("best_of", 1, 128, &best_of);
+  if (best_of != n) fields.refuse("best_of", "not available; ask for n choices and pick one");
+  if (const Json* format = fields.find("response_format")) {
+    if (!format->is_object() || format->value("type", Json("")) != "text") {
+      fields.refuse("response_format", "not available yet");
+    }
+  }
+}
+
+Result<CompletionJob> read_job(const Json& body, const Service& service) {
+  CompletionJob job;
+  Fields fields(body);
+  engine::GenerateRequest& request = job.request;
+  CompletionReplyOptions& reply = job.reply;
+  reply.model = read_model(fields, service);
+  const StreamOptions stream = read_stream_options(fields);
+  reply.streamed = stream.stream;
+  reply.include_usage = stream.include_usage;
+  request.max_tokens = kDefaultMaxTokens;
+  read_generation(fields, service, &request);
+  read_logprobs(fields, &job);
+  fields.read("n", 1, 128, &job.n);
+  refuse_unavailable(fields, job.n);
+  fields.read("echo", &reply.echo);
+  fields.read("return_tokens_as_token_ids", &reply.tokens_as_ids);
+  fields.read("return_token_ids", &reply.return_token_ids);
+  bool add_special = true;
+  fields.read("add_special_tokens", &add_special);
+  bool skip_special = true;
+  fields.read("skip_special_tokens", &skip_special);
+  T9_TRY(fields.status());
+
+  request.spell_control = !skip_special;
+  request.prompt_logprobs = reply.echo && reply.logprobs;
+  reply.spell_control = request.spell_control;
+  reply.ignore_eos = request.ignore_eos;
+  reply.n_per_prompt = static_cast<size_t>(job.n);
+  T9_TRY(reply.prompts, read_prompts(fields.find("prompt"), service, add_special));
+  if (reply.prompts.size() * reply.n_per_prompt > kMaxChoices) {
+    return make_error(ErrorCode::kInvalidArgument, "n: found {} prompts x {} choices, expected at most {} in all",
+                      reply.prompts.size(), job.n, kMaxChoices);
+  }
+  return job;
+}
+
+}  // namespace
+
+void completions(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange) {
+  auto body = parse_body(exchange->request().body);
+  if (!body) return exchange->respond(openai_error(body.error()));
+  auto job = read_job(*body, *service);
+  if (!job) return exchange->respond(openai_error(job.error()));
+
+  std::vector<engine::GenerateRequest> requests;
+  for (const CompletionPrompt& prompt : job->reply.prompts) {
+    engine::GenerateRequest request = job->request;
+    request.prompt = prompt.ids;
+    request.match_text = prompt.text;
+    if (request.prompt.empty()) {
+      return exchange->respond(openai_error(Error{
+          ErrorCode::kInvalidArgument, "prompt: found a prompt without tokens, expected at least one token"}));
+    }
+    if (const Status fits = check_length(*service, request); !fits) {
+      return exchange->respond(openai_error(fits.error()));
+    }
+    add_choices(std::move(request), job->n, &requests);
+  }
+  auto reply = make_completion_reply(service, std::move(job->reply));
+  generate(service, exchange, std::move(requests), std::move(reply));
+}
+
+}  // namespace tempo9::server::openai

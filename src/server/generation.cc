@@ -1,0 +1,191 @@
+#include "server/generation.h"
+
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "server/errors.h"
+
+namespace tempo9::server {
+namespace {
+
+// Rendered bytes that may wait for a slow reader. Above it events stay in the queue, which holds text and ids only.
+constexpr size_t kHighWater = 256 << 10;
+// How often silence is measured: a sign of life leaves at most this much after kKeepAlive.
+constexpr std::chrono::milliseconds kTick{1'000};
+
+// Owned by the sinks, the exchange's callbacks and the posted tasks; ends when the last of them is gone.
+// Everything but queue_ and draining_ belongs to the exchange's strand.
+class Generation : public std::enable_shared_from_this<Generation> {
+ public:
+  Generation(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange,
+             std::unique_ptr<Reply> reply)
+      : service_(std::move(service)), exchange_(std::move(exchange)), reply_(std::move(reply)) {}
+
+  void start(std::vector<engine::GenerateRequest> requests) {
+    choices_.resize(requests.size());
+    n_left_ = requests.size();
+    for (size_t i = 0; i < requests.size(); ++i) {
+      auto id = service_->engine().submit(std::move(requests[i]), [self = shared_from_this(), i](engine::Event&& event) {
+        self->enqueue(i, std::move(event));
+      });
+      if (!id) {
+        cancel_all();
+        done_ = true;
+        exchange_->respond(openai_error(id.error()));
+        return;
+      }
+      choices_[i].id = *id;
+    }
+    exchange_->on_gone([self = shared_from_this()] { self->abandon(); });
+    if (exchange_->gone()) return abandon();
+    exchange_->on_drain([self = shared_from_this()] { self->drain(); });
+    if (reply_->streamed) {
+      exchange_->start_stream("text/event-stream; charset=utf-8");
+      reply_->started(*exchange_);
+      watch_silence();
+    }
+  }
+
+ private:
+  struct Choice {
+    std::optional<engine::RequestId> id;
+    bool stopped = false;  // by us
+    bool ended = false;
+  };
+  struct Item {
+    size_t choice;
+    engine::Event event;
+  };
+
+  // Engine thread.
+  void enqueue(size_t choice, engine::Event&& event) {
+    bool wake = false;
+    {
+      const std::lock_guard lock(mutex_);
+      queue_.push_back({choice, std::move(event)});
+      wake = !std::exchange(draining_, true);
+    }
+    if (wake) exchange_->post([self = shared_from_this()] { self->drain(); });
+  }
+
+  std::optional<Item> next() {
+    const std::lock_guard lock(mutex_);
+    if (queue_.empty()) {
+      draining_ = false;
+      return std::nullopt;
+    }
+    Item item = std::move(queue_.front());
+    queue_.pop_front();
+    return item;
+  }
+
+  void drain() {
+    while (!done_) {
+      // Stays "draining": no task is posted for new events, on_drain comes back here.
+      if (exchange_->n_pending() > kHighWater) return;
+      std::optional<Item> item = next();
+      if (!item) return;
+      handle(item->choice, std::move(item->event));
+    }
+    const std::lock_guard lock(mutex_);
+    queue_.clear();
+  }
+
+  void handle(size_t index, engine::Event&& event) {
+    Choice& choice = choices_[index];
+    if (choice.ended) return;
+    const bool last = event.finish.has_value();
+    if (last) {
+      using engine::FinishReason;
+      if (choice.stopped) {
+        event.finish->reason = FinishReason::kStop;
+      } else if (event.finish->reason == FinishReason::kError || event.finish->reason == FinishReason::kCancelled) {
+        fail(event);
+        return;
+      }
+      choice.ended = true;
+      count(event.usage);
+    }
+    const Reply::Next verdict = reply_->on_event(*exchange_, index, std::move(event));
+    if (!last && verdict == Reply::Next::kStopChoice && !choice.stopped) {
+      choice.stopped = true;
+      service_->engine().cancel(*choice.id);
+    }
+    if (last && --n_left_ == 0) {
+      done_ = true;
+      reply_->on_end(*exchange_);
+    }
+  }
+
+  void fail(const engine::Event& event) {
+    done_ = true;
+    cancel_all();
+    if (reply_->streamed) {
+      exchange_->reset();
+      return;
+    }
+    Error error{ErrorCode::kInternal, "the engine failed while it generated this reply"};
+    if (event.finish->reason == engine::FinishReason::kCancelled) {
+      error = {ErrorCode::kCancelled, "the server is shutting down"};
+    } else if (event.finish->error) {
+      error.message = event.finish->error->message;
+    }
+    exchange_->respond(openai_error(error));
+  }
+
+  void abandon() {
+    done_ = true;
+    cancel_all();
+    ++service_->counters().cancelled;
+  }
+
+  void cancel_all() {
+    for (const Choice& choice : choices_) {
+      if (choice.id && !choice.ended) service_->engine().cancel(*choice.id);
+    }
+  }
+
+  void count(const engine::Usage& usage) {
+    Counters& counters = service_->counters();
+    counters.prompt_tokens += usage.prompt_tokens;
+    counters.cached_tokens += usage.cached_tokens;
+    counters.generated_tokens += usage.completion_tokens;
+    ++counters.finished;
+  }
+
+  void watch_silence() {
+    exchange_->after(kTick, [self = shared_from_this()] {
+      if (self->done_) return;
+      self->silence_ = std::exchange(self->reply_->wrote, false) ? kTick : self->silence_ + kTick;
+      if (self->silence_ >= kKeepAlive) {
+        self->reply_->keep_alive(*self->exchange_);
+        self->silence_ = {};
+      }
+      self->watch_silence();
+    });
+  }
+
+  std::shared_ptr<const Service> service_;
+  std::shared_ptr<http::Exchange> exchange_;
+  std::unique_ptr<Reply> reply_;
+  std::vector<Choice> choices_;
+  size_t n_left_ = 0;
+  std::chrono::milliseconds silence_{0};
+  bool done_ = false;
+
+  std::mutex mutex_;
+  std::deque<Item> queue_;   // mutex_
+  bool draining_ = false;    // mutex_: a drain() runs, is posted, or waits for on_drain
+};
+
+}  // namespace
+
+void generate(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange,
+              std::vector<engine::GenerateRequest> requests, std::unique_ptr<Reply> reply) {
+  auto generation = std::make_shared<Generation>(std::move(service), std::move(exchange), std::move(reply));
+  generation->start(std::move(requests));
+}
+
+}  // namespace tempo9::server

@@ -1,0 +1,443 @@
+#include "server/http/connection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/beast/http/status.hpp>
+#include <utility>
+
+#include "server/http/url.h"
+
+namespace tempo9::server::http {
+namespace asio = boost::asio;
+namespace beast_http = boost::beast::http;
+using boost::system::error_code;
+
+namespace {
+
+// Bytes of a next request that are read while this one is answered; more waits in the kernel.
+constexpr size_t kReadAhead = 64 << 10;
+constexpr std::chrono::milliseconds kLingerTimeout{2'000};
+
+class ConnectionExchange final : public Exchange {
+ public:
+  ConnectionExchange(std::shared_ptr<Connection> connection, uint64_t number, Request request)
+      : connection_(std::move(connection)), number_(number), request_(std::move(request)) {}
+
+  const Request& request() const override { return request_; }
+  void post(std::function<void()> task) override {
+    asio::post(connection_->executor(), [connection = connection_, task = std::move(task)] { connection->run(task); });
+  }
+  void after(std::chrono::milliseconds delay, std::function<void()> task) override {
+    if (!gone()) connection_->after(delay, std::move(task));
+  }
+  void respond(Response response) override {
+    if (!gone()) connection_->send_response(response);
+  }
+  void start_stream(std::string_view content_type) override {
+    if (!gone()) connection_->send_head(content_type);
+  }
+  void write(std::string_view bytes) override {
+    if (!gone()) connection_->send_chunk(bytes);
+  }
+  void finish() override {
+    if (!gone()) connection_->send_end();
+  }
+  void reset() override {
+    if (!gone()) connection_->reset();
+  }
+  size_t n_pending() const override { return gone() ? 0 : connection_->n_pending(); }
+  bool gone() const override { return !connection_->is_current(number_); }
+  void on_gone(std::function<void()> callback) override {
+    if (auto* callbacks = connection_->callbacks(number_)) callbacks->on_gone = std::move(callback);
+  }
+  void on_drain(std::function<void()> callback) override {
+    if (auto* callbacks = connection_->callbacks(number_)) callbacks->on_drain = std::move(callback);
+  }
+
+ private:
+  std::shared_ptr<Connection> connection_;
+  uint64_t number_;
+  Request request_;
+};
+
+std::string head(const Response& response, bool keep_alive, std::string_view allow_origin) {
+  const auto reason = beast_http::obsolete_reason(static_cast<beast_http::status>(response.status));
+  std::string out = fmt::format("HTTP/1.1 {} {}\r\n", response.status, std::string_view(reason.data(), reason.size()));
+  if (!response.content_type.empty()) out += fmt::format("Content-Type: {}\r\n", response.content_type);
+  for (const auto& [name, value] : response.headers) out += fmt::format("{}: {}\r\n", name, value);
+  if (!allow_origin.empty()) {
+    out += fmt::format("Access-Control-Allow-Origin: {}\r\nVary: Origin\r\n", allow_origin);
+  }
+  out += keep_alive ? "Connection: keep-alive\r\n" : "Connection: close\r\n";
+  return out;
+}
+
+}  // namespace
+
+Connection::Connection(Socket socket, std::shared_ptr<Shared> shared)
+    : socket_(std::move(socket)),
+      shared_(std::move(shared)),
+      deadline_(socket_.get_executor()),
+      task_timer_(socket_.get_executor()) {
+  ++shared_->n_connections;
+}
+
+Connection::~Connection() {
+  if (answering_) --shared_->n_active;
+  release_body();
+  --shared_->n_connections;
+}
+
+void Connection::start() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    error_code ignored;
+    self->socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+    self->parser_.emplace();
+    self->parser_->header_limit(self->shared_->options.limits.max_header_bytes);
+    self->parser_->body_limit(self->shared_->options.limits.max_body_bytes);
+    self->arm_deadline(self->shared_->options.limits.header_timeout);
+    self->read();
+  });
+}
+
+void Connection::close_when_idle() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    if (!self->answering_ && self->buffer_.size() == 0 && !self->header_seen_) self->close();
+  });
+}
+
+// ---------------------------------------------------------------- reading
+
+void Connection::read() {
+  if (reading_ || closed_ || buffer_.size() >= kReadAhead) return;
+  reading_ = true;
+  socket_.async_read_some(buffer_.prepare(kReadAhead - buffer_.size()),
+                          [self = shared_from_this()](error_code error, size_t n_bytes) {
+                            self->on_read(error, n_bytes);
+                          });
+}
+
+void Connection::on_read(error_code error, size_t n_bytes) {
+  reading_ = false;
+  if (closed_) return;
+  if (error) {
+    // A client that has closed its side wants no answer any more.
+    close();
+    return;
+  }
+  if (lingering_) {
+    read();
+    return;
+  }
+  buffer_.commit(n_bytes);
+  if (!answering_) advance();
+  read();
+}
+
+void Connection::advance() {
+  while (!closed_ && !answering_ && buffer_.size() > 0) {
+    error_code error;
+    parser_->eager(header_seen_);
+    const size_t n_used = parser_->put(buffer_.data(), error);
+    buffer_.consume(n_used);
+    if (error && error != beast_http::error::need_more) {
+      on_parse_error(error);
+      return;
+    }
+    if (!header_seen_ && parser_->is_header_done()) {
+      header_seen_ = true;
+      if (!on_header()) return;
+    }
+    if (parser_->is_done()) {
+      dispatch();
+      return;
+    }
+    if (error == beast_http::error::need_more && n_used == 0) return;
+  }
+}
+
+void Connection::on_parse_error(error_code error) {
+  const Limits& limits = shared_->options.limits;
+  if (error == beast_http::error::body_limit) {
+    refuse(413, fmt::format("request body: found more than {} bytes, expected at most that", limits.max_body_bytes),
+           "request_too_large");
+  } else if (error == beast_http::error::header_limit) {
+    refuse(431, fmt::format("request head: found more than {} bytes, expected at most that", limits.max_header_bytes),
+           "headers_too_large");
+  } else {
+    refuse(400, fmt::format("HTTP request: found bytes that are none ({})", error.message()), "bad_request");
+  }
+}
+
+bool Connection::on_header() {
+  const auto& message = parser_->get();
+  const Limits& limits = shared_->options.limits;
+  if (message.version() >= 11 && message.find(beast_http::field::host) == message.end()) {
+    refuse(400, "Host header: found none, expected one (HTTP/1.1)", "bad_request");
+    return false;
+  }
+  const Request request = make_request(/*with_body=*/false);
+  if (auto refusal = check_access(shared_->options.access, request)) {
+    refuse(refusal->status, std::move(refusal->message), std::move(refusal->code));
+    return false;
+  }
+  if (const auto encoding = message[beast_http::field::content_encoding];
+      !encoding.empty() && encoding != "identity") {
+    refuse(415, "Content-Encoding header: found a compressed body, expected none (identity)", "unsupported_encoding");
+    return false;
+  }
+  if (parser_->is_done()) return true;
+
+  const auto length = parser_->content_length();
+  body_reserved_ = length ? *length : limits.max_body_bytes;
+  if (shared_->body_bytes.fetch_add(body_reserved_) + body_reserved_ > limits.max_bodies_bytes) {
+    refuse(503, "too many large requests at once; try again", "overloaded");
+    return false;
+  }
+  arm_deadline(limits.body_timeout);
+  if (boost::beast::iequals(message[beast_http::field::expect], "100-continue")) {
+    pending_ += "HTTP/1.1 100 Continue\r\n\r\n";
+    write();
+  }
+  return true;
+}
+
+Request Connection::make_request(bool with_body) {
+  auto& message = parser_->get();
+  const auto header = [&message](const char* name) {
+    const auto value = message[name];
+    return std::string(value.data(), value.size());
+  };
+  Request request;
+  request.method = std::string(message.method_string().data(), message.method_string().size());
+  request.path = target_path(std::string_view(message.target().data(), message.target().size()));
+  request.host = header("Host");
+  request.origin = header("Origin");
+  request.authorization = header("Authorization");
+  request.x_api_key = header("x-api-key");
+  if (with_body) request.body = std::move(message.body());
+  return request;
+}
+
+void Connection::begin_exchange() {
+  ++exchange_;
+  answering_ = true;
+  ended_ = false;
+  chunked_ = false;
+  callbacks_ = {};
+  ++shared_->n_active;
+}
+
+void Connection::dispatch() {
+  deadline_.cancel();
+  begin_exchange();
+  keep_alive_ = parser_->keep_alive();
+  head_only_ = parser_->get().method() == beast_http::verb::head;
+  Request request = make_request(/*with_body=*/true);
+  if (origin_allowed(shared_->options.access, request)) {
+    allow_origin_ = request.origin;
+  } else {
+    allow_origin_.clear();
+  }
+  parser_.reset();
+  run([this, &request] {
+    shared_->options.handler(std::make_shared<ConnectionExchange>(shared_from_this(), exchange_, std::move(request)));
+  });
+}
+
+// Our code does not throw; what a library throws past its wrapper (memory) costs one connection and not the server.
+void Connection::run(const std::function<void()>& task) {
+  try {
+    task();
+  } catch (...) {
+    if (!closed_) reset();
+  }
+}
+
+// Answers without the handler, and closes: what follows on this connection cannot be trusted or is not wanted.
+void Connection::refuse(int status, std::string message, std::string code) {
+  deadline_.cancel();
+  begin_exchange();
+  keep_alive_ = false;
+  head_only_ = parser_->get().method() == beast_http::verb::head;
+  const Request request = make_request(/*with_body=*/false);
+  parser_.reset();
+  Response response = shared_->options.error_response(status, std::move(message), std::move(code), request);
+  if (status == 503) response.headers.emplace_back("Retry-After", "1");
+  send_response(response);
+}
+
+void Connection::release_body() {
+  shared_->body_bytes -= body_reserved_;
+  body_reserved_ = 0;
+}
+
+// ---------------------------------------------------------------- answering
+
+void Connection::send_response(const Response& response) {
+  if (ended_ || chunked_) return;
+  if (shared_->closing) keep_alive_ = false;
+  pending_ += head(response, keep_alive_, allow_origin_);
+  if (response.status != 204) pending_ += fmt::format("Content-Length: {}\r\n", response.body.size());
+  pending_ += "\r\n";
+  if (!head_only_) pending_ += response.body;
+  ended_ = true;
+  write();
+}
+
+void Connection::send_head(std::string_view content_type) {
+  if (ended_ || chunked_) return;
+  if (shared_->closing) keep_alive_ = false;
+  Response response;
+  response.content_type = content_type;
+  response.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
+  pending_ += head(response, keep_alive_, allow_origin_) + "Transfer-Encoding: chunked\r\n\r\n";
+  chunked_ = true;
+  write();
+}
+
+void Connection::send_chunk(std::string_view bytes) {
+  if (ended_ || !chunked_ || bytes.empty()) return;
+  pending_ += fmt::format("{:x}\r\n", bytes.size());
+  pending_ += bytes;
+  pending_ += "\r\n";
+  write();
+}
+
+void Connection::send_end() {
+  if (ended_ || !chunked_) return;
+  pending_ += "0\r\n\r\n";
+  ended_ = true;
+  write();
+}
+
+void Connection::reset() {
+  error_code ignored;
+  socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  close();
+}
+
+void Connection::write() {
+  if (write_pending_ || pending_.empty() || closed_) return;
+  if (n_written_ == writing_.size()) {
+    writing_.swap(pending_);
+    pending_.clear();
+    n_written_ = 0;
+  }
+  write_pending_ = true;
+  if (answering_) arm_deadline(shared_->options.limits.write_timeout);
+  socket_.async_write_some(asio::buffer(writing_) + n_written_,
+                           [self = shared_from_this()](error_code error, size_t n_bytes) {
+                             self->on_written(error, n_bytes);
+                           });
+}
+
+void Connection::on_written(error_code error, size_t n_bytes) {
+  write_pending_ = false;
+  if (closed_) return;
+  if (error) {
+    close();
+    return;
+  }
+  n_written_ += n_bytes;
+  if (n_written_ < writing_.size()) {
+    write_pending_ = true;
+    if (answering_) arm_deadline(shared_->options.limits.write_timeout);
+    socket_.async_write_some(asio::buffer(writing_) + n_written_,
+                             [self = shared_from_this()](error_code next_error, size_t n_next) {
+                               self->on_written(next_error, n_next);
+                             });
+    return;
+  }
+  if (!pending_.empty()) {
+    write();
+    return;
+  }
+  if (!answering_) return;  // 100 Continue
+  deadline_.cancel();
+  if (ended_) {
+    after_last_byte();
+  } else if (callbacks_.on_drain) {
+    const auto callback = callbacks_.on_drain;  // it may end the exchange, which drops the callbacks
+    run(callback);
+  }
+}
+
+void Connection::after_last_byte() {
+  end_exchange();
+  if (!keep_alive_ || shared_->closing) {
+    linger();
+    return;
+  }
+  parser_.emplace();
+  parser_->header_limit(shared_->options.limits.max_header_bytes);
+  parser_->body_limit(shared_->options.limits.max_body_bytes);
+  header_seen_ = false;
+  arm_deadline(shared_->options.limits.header_timeout);
+  // Behind this handler: a pipelined next request must not recurse.
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    if (self->closed_) return;
+    self->advance();
+    self->read();
+  });
+}
+
+void Connection::end_exchange() {
+  if (!answering_) return;
+  answering_ = false;
+  --shared_->n_active;
+  release_body();
+  task_timer_.cancel();
+  callbacks_ = {};
+}
+
+Connection::Callbacks* Connection::callbacks(uint64_t exchange) {
+  return is_current(exchange) ? &callbacks_ : nullptr;
+}
+
+void Connection::after(std::chrono::milliseconds delay, std::function<void()> task) {
+  task_timer_.expires_after(delay);
+  task_timer_.async_wait(
+      [self = shared_from_this(), number = exchange_, task = std::move(task)](error_code error) {
+        if (!error && self->is_current(number)) self->run(task);
+      });
+}
+
+// ---------------------------------------------------------------- ending
+
+void Connection::arm_deadline(std::chrono::milliseconds delay) {
+  deadline_.expires_after(delay);
+  deadline_.async_wait([weak = weak_from_this()](error_code error) {
+    const auto self = weak.lock();
+    // A wait that ended in the same moment as it was replaced has no error, but a new expiry.
+    if (!error && self && self->deadline_.expiry() <= asio::steady_timer::clock_type::now()) self->close();
+  });
+}
+
+// Closing with unread bytes in the kernel resets the connection, and the client may lose the answer that it has not
+// read yet. So: end our side, and swallow what still comes for a moment.
+void Connection::linger() {
+  error_code ignored;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  lingering_ = true;
+  buffer_.consume(buffer_.size());
+  arm_deadline(kLingerTimeout);
+  read();
+}
+
+void Connection::close() {
+  if (closed_) return;
+  // The callback sees an exchange that is gone.
+  closed_ = true;
+  const std::function<void()> on_gone = answering_ ? callbacks_.on_gone : nullptr;
+  end_exchange();
+  deadline_.cancel();
+  error_code ignored;
+  socket_.close(ignored);
+  if (on_gone) run(on_gone);
+}
+
+}  // namespace tempo9::server::http

@@ -1,0 +1,119 @@
+// One TCP connection: requests read one after the other, each answered before the next is looked at.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "server/http/listener.h"
+
+namespace tempo9::server::http {
+
+// What the connections of one listener share.
+struct Shared {
+  ListenerOptions options;
+  std::atomic<size_t> n_connections{0};
+  std::atomic<size_t> n_active{0};
+  std::atomic<uint64_t> body_bytes{0};  // reserved for bodies
+  std::atomic<bool> closing{false};
+};
+
+// Invariants
+//   - one read is pending whenever the buffer has room: also while a request is answered, so that a client that leaves
+//     is noticed at once;
+//   - at most one write is pending; what comes meanwhile waits in pending_;
+//   - all members belong to the strand. An Exchange keeps the connection alive, never the other way round.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp,
+                                                  boost::asio::strand<boost::asio::io_context::executor_type>>;
+
+  Connection(Socket socket, std::shared_ptr<Shared> shared);
+  ~Connection();
+
+  void start();
+  // From any thread: close now if no request is being answered, else behind it.
+  void close_when_idle();
+
+  // --- for the exchange, on the strand
+  Socket::executor_type executor() { return socket_.get_executor(); }
+  void send_response(const Response& response);
+  void send_head(std::string_view content_type);
+  void send_chunk(std::string_view bytes);
+  void send_end();
+  void reset();
+  size_t n_pending() const { return pending_.size() + (writing_.size() - n_written_); }
+  void after(std::chrono::milliseconds delay, std::function<void()> task);
+
+  void run(const std::function<void()>& task);
+
+  struct Callbacks {
+    std::function<void()> on_gone;
+    std::function<void()> on_drain;
+  };
+  // Empty once the exchange with this number has ended.
+  Callbacks* callbacks(uint64_t exchange);
+  bool is_current(uint64_t exchange) const { return answering_ && exchange == exchange_ && !closed_; }
+
+ private:
+  using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+
+  void read();
+  void on_read(boost::system::error_code error, size_t n_bytes);
+  void advance();                                        // parse what the buffer holds
+  void on_parse_error(boost::system::error_code error);
+  bool on_header();                                      // false: refused
+  void dispatch();
+  Request make_request(bool with_body);
+  void refuse(int status, std::string message, std::string code);
+  void begin_exchange();
+  void end_exchange();
+  void release_body();
+
+  void write();
+  void on_written(boost::system::error_code error, size_t n_bytes);
+  void after_last_byte();
+  void arm_deadline(std::chrono::milliseconds delay);
+  void linger();                                         // wait until the client has read the last answer
+  void close();
+
+  Socket socket_;
+  std::shared_ptr<Shared> shared_;
+  boost::beast::flat_buffer buffer_;
+  std::optional<Parser> parser_;
+  bool header_seen_ = false;
+  bool reading_ = false;
+  bool lingering_ = false;
+  bool closed_ = false;
+
+  // The exchange in progress.
+  uint64_t exchange_ = 0;
+  bool answering_ = false;
+  bool head_only_ = false;   // HEAD
+  bool keep_alive_ = false;
+  bool chunked_ = false;
+  bool ended_ = false;       // the last byte is in pending_ or behind
+  uint64_t body_reserved_ = 0;
+  std::string allow_origin_;
+  Callbacks callbacks_;
+
+  std::string pending_;
+  std::string writing_;
+  size_t n_written_ = 0;
+  bool write_pending_ = false;
+
+  boost::asio::steady_timer deadline_;   // of the read or write that must make progress
+  boost::asio::steady_timer task_timer_; // after()
+};
+
+}  // namespace tempo9::server::http

@@ -1,0 +1,168 @@
+#include "server/http/listener.h"
+
+#include <algorithm>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "server/http/connection.h"
+
+namespace tempo9::server::http {
+namespace asio = boost::asio;
+using boost::system::error_code;
+using Tcp = asio::ip::tcp;
+
+namespace {
+
+Result<std::vector<asio::ip::address>> resolve(const std::string& host) {
+  std::string name = host;
+  if (name.size() > 2 && name.front() == '[' && name.back() == ']') name = name.substr(1, name.size() - 2);
+  asio::io_context context;
+  error_code error;
+  const auto found = Tcp::resolver(context).resolve(name, "0", Tcp::resolver::passive, error);
+  if (error || found.empty()) {
+    return make_error(ErrorCode::kInvalidArgument, "--host {}: does not resolve to an address of this machine ({})", host,
+                      error.message());
+  }
+  std::vector<asio::ip::address> addresses;
+  for (const auto& entry : found) addresses.push_back(entry.endpoint().address());
+  return addresses;
+}
+
+class AsioListener final : public Listener {
+ public:
+  explicit AsioListener(ListenerOptions options)
+      : shared_(std::make_shared<Shared>()),
+        strand_(asio::make_strand(context_.get_executor())),
+        acceptor_(strand_),
+        retry_(strand_) {
+    shared_->options = std::move(options);
+  }
+
+  ~AsioListener() override { stop(); }
+
+  Status bind() {
+    const ListenerOptions& options = shared_->options;
+    T9_TRY(const auto addresses, resolve(options.host));
+    const Tcp::endpoint endpoint(addresses.front(), options.port);
+    error_code error;
+    acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(Tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (error == asio::error::address_in_use) {
+      return make_error(ErrorCode::kIo,
+                        "port {}: already in use on {}; stop the other server, or choose another with --port",
+                        options.port, options.host);
+    }
+    if (error) {
+      return make_error(ErrorCode::kIo, "cannot listen on {} port {}: {}", options.host, options.port, error.message());
+    }
+    port_ = acceptor_.local_endpoint(error).port();
+    return {};
+  }
+
+  void start() {
+    accept();
+    for (size_t i = 0; i < shared_->options.n_threads; ++i) {
+      threads_.emplace_back([this] { context_.run(); });
+    }
+  }
+
+  uint16_t port() const override { return port_; }
+  size_t n_active() const override { return shared_->n_active; }
+
+  void close() override {
+    if (shared_->closing.exchange(true)) return;
+    asio::post(strand_, [this] {
+      error_code ignored;
+      acceptor_.close(ignored);
+      retry_.cancel();
+      for (const auto& weak : connections_) {
+        if (const auto connection = weak.lock()) connection->close_when_idle();
+      }
+    });
+  }
+
+  void stop() override {
+    shared_->closing = true;
+    context_.stop();
+    for (auto& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+ private:
+  void accept() {
+    acceptor_.async_accept(
+        asio::make_strand(context_.get_executor()),
+        [this](error_code error, Connection::Socket socket) { on_accept(error, std::move(socket)); });
+  }
+
+  void on_accept(error_code error, Connection::Socket socket) {
+    if (shared_->closing) return;
+    if (!error) {
+      const auto connection = std::make_shared<Connection>(std::move(socket), shared_);
+      remember(connection);
+      connection->start();
+      if (shared_->n_connections < shared_->options.limits.max_connections) {
+        accept();
+        return;
+      }
+    } else if (error == asio::error::operation_aborted) {
+      return;
+    }
+    wait_for_room();
+  }
+
+  // Too many connections, or no file descriptor left: newcomers wait in the kernel's queue for a moment.
+  void wait_for_room() {
+    retry_.expires_after(std::chrono::milliseconds(50));
+    retry_.async_wait([this](error_code error) {
+      if (error || shared_->closing) return;
+      if (shared_->n_connections < shared_->options.limits.max_connections) {
+        accept();
+      } else {
+        wait_for_room();
+      }
+    });
+  }
+
+  void remember(const std::shared_ptr<Connection>& connection) {
+    if (connections_.size() >= 2 * shared_->n_connections + 16) {
+      std::erase_if(connections_, [](const auto& weak) { return weak.expired(); });
+    }
+    connections_.push_back(connection);
+  }
+
+  std::shared_ptr<Shared> shared_;
+  asio::io_context context_;
+  asio::strand<asio::io_context::executor_type> strand_;
+  asio::basic_socket_acceptor<Tcp, asio::strand<asio::io_context::executor_type>> acceptor_;
+  asio::steady_timer retry_;
+  std::vector<std::weak_ptr<Connection>> connections_;  // strand_ only
+  std::vector<std::thread> threads_;
+  uint16_t port_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Listener>> Listener::open(ListenerOptions options) {
+  auto listener = std::make_unique<AsioListener>(std::move(options));
+  T9_TRY(listener->bind());
+  listener->start();
+  return std::unique_ptr<Listener>(std::move(listener));
+}
+
+Result<bool> is_loopback(const std::string& host) {
+  T9_TRY(const auto addresses, resolve(host));
+  return std::all_of(addresses.begin(), addresses.end(), [](const auto& address) { return address.is_loopback(); });
+}
+
+}  // namespace tempo9::server::http

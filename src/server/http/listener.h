@@ -1,0 +1,64 @@
+// Listens on one address and serves HTTP/1.1 on a small thread pool of its own.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "server/http/access.h"
+#include "server/http/message.h"
+
+namespace tempo9::server::http {
+
+// Everything that a client can make us hold or wait for is bounded.
+struct Limits {
+  uint32_t max_header_bytes = 64 << 10;
+  uint64_t max_body_bytes = 64ull << 20;
+  uint64_t max_bodies_bytes = 256ull << 20;  // of all requests that are being read or answered
+  size_t max_connections = 512;
+  std::chrono::milliseconds header_timeout{60'000};  // also the idle time of a kept-alive connection
+  std::chrono::milliseconds body_timeout{120'000};   // from the head to the last byte
+  std::chrono::milliseconds write_timeout{60'000};   // without one byte taken by the client
+};
+
+// What went wrong before a handler was asked, to a response in the right dialect.
+using ErrorResponse =
+    std::function<Response(int status, std::string message, std::string code, const Request& request)>;
+
+struct ListenerOptions {
+  std::string host = "127.0.0.1";  // an address, or a name that resolves to one
+  uint16_t port = 0;               // 0: a free one
+  size_t n_threads = 2;
+  Limits limits;
+  AccessRules access;
+  Handler handler;
+  ErrorResponse error_response;
+};
+
+// Threads: everything from any one thread. stop() before the handlers' own state dies.
+class Listener {
+ public:
+  // Binds and starts to answer.
+  // Errors: kIo (port in use or not allowed, named), kInvalidArgument (a host that does not resolve).
+  static Result<std::unique_ptr<Listener>> open(ListenerOptions options);
+  virtual ~Listener() = default;  // stops
+
+  virtual uint16_t port() const = 0;
+  // No new connections; those that wait for a request are closed, the others after the one they have.
+  virtual void close() = 0;
+  // Requests being read or answered.
+  virtual size_t n_active() const = 0;
+  // Drops what is left and joins the threads. Tasks that were posted and not run die with the listener.
+  virtual void stop() = 0;
+};
+
+// True if every address that host resolves to is a loopback one.
+Result<bool> is_loopback(const std::string& host);
+
+}  // namespace tempo9::server::http

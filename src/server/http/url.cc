@@ -1,0 +1,83 @@
+#include "server/http/url.h"
+
+#include <algorithm>
+
+namespace tempo9::server::http {
+namespace {
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return out;
+}
+
+}  // namespace
+
+std::string target_path(std::string_view target) {
+  if (const size_t scheme = target.find("://"); scheme != std::string_view::npos && target[0] != '/') {
+    const size_t slash = target.find('/', scheme + 3);
+    target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
+  }
+  return std::string(target.substr(0, target.find_first_of("?#")));
+}
+
+std::string percent_decode(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size()) {
+      const int high = hex_value(text[i + 1]);
+      const int low = hex_value(text[i + 2]);
+      if (high >= 0 && low >= 0) {
+        out += static_cast<char>(high * 16 + low);
+        i += 2;
+        continue;
+      }
+    }
+    out += text[i];
+  }
+  return out;
+}
+
+std::string host_name(std::string_view authority) {
+  if (!authority.empty() && authority.front() == '[') {
+    return lower(authority.substr(0, authority.find(']') + 1));
+  }
+  std::string name = lower(authority.substr(0, authority.find(':')));
+  if (name.size() > 1 && name.back() == '.') name.pop_back();  // the root's dot names the same host
+  return name;
+}
+
+std::string origin_authority(std::string_view origin) {
+  const std::string text = lower(origin);
+  std::string_view rest = text;
+  std::string_view own_port;
+  if (rest.starts_with("http://")) {
+    rest.remove_prefix(7);
+    own_port = ":80";
+  } else if (rest.starts_with("https://")) {
+    rest.remove_prefix(8);
+    own_port = ":443";
+  } else {
+    return {};
+  }
+  rest = rest.substr(0, rest.find('/'));
+  if (rest.ends_with(own_port)) rest.remove_suffix(own_port.size());
+  return std::string(rest);
+}
+
+bool is_ip_literal(std::string_view host) {
+  if (host.starts_with('[')) return true;
+  return !host.empty() && host.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+}  // namespace tempo9::server::http

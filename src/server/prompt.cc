@@ -1,0 +1,65 @@
+#include "server/prompt.h"
+
+#include <algorithm>
+
+namespace tempo9::server {
+
+ControlTokens::ControlTokens(const tokenizer::Tokenizer& tokenizer) {
+  for (TokenId id = 0; id < tokenizer.size(); ++id) {
+    if (tokenizer.type(id) != tokenizer::TokenType::kControl) continue;
+    const std::string_view spelling = tokenizer.token_bytes(id, /*spell_control=*/true);
+    if (spelling.empty()) continue;
+    by_first_byte_[static_cast<unsigned char>(spelling.front())].push_back({std::string(spelling), id});
+  }
+  for (auto& entries : by_first_byte_) {
+    std::stable_sort(entries.begin(), entries.end(),
+                     [](const Entry& a, const Entry& b) { return a.spelling.size() > b.spelling.size(); });
+  }
+}
+
+std::string_view ControlTokens::match(std::string_view text, TokenId* id) const {
+  if (text.empty()) return {};
+  for (const Entry& entry : by_first_byte_[static_cast<unsigned char>(text.front())]) {
+    if (text.starts_with(entry.spelling)) {
+      *id = entry.id;
+      return entry.spelling;
+    }
+  }
+  return {};
+}
+
+std::vector<TokenId> encode_segments(const tokenizer::Tokenizer& tokenizer, const ControlTokens& control,
+                                     const std::vector<chat::Segment>& segments) {
+  std::vector<TokenId> ids;
+  std::string plain;
+  const auto flush = [&] {
+    if (!plain.empty()) tokenizer.encode(plain, {}, &ids);
+    plain.clear();
+  };
+  for (size_t k = 0; k < segments.size();) {
+    // Neighbours of one kind are one text: a control token may be spelled across them.
+    const bool is_template = segments[k].is_template;
+    std::string joined;
+    for (; k < segments.size() && segments[k].is_template == is_template; ++k) joined += segments[k].text;
+    if (!is_template) {
+      plain += joined;
+      continue;
+    }
+    for (std::string_view rest = joined; !rest.empty();) {
+      TokenId id = -1;
+      const std::string_view spelling = control.match(rest, &id);
+      if (spelling.empty()) {
+        plain += rest.front();
+        rest.remove_prefix(1);
+      } else {
+        flush();
+        ids.push_back(id);
+        rest.remove_prefix(spelling.size());
+      }
+    }
+  }
+  flush();
+  return ids;
+}
+
+}  // namespace tempo9::server

@@ -1,0 +1,128 @@
+#include "server/routes.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/dialects/openai.h"
+#include "server/errors.h"
+#include "server/json_body.h"
+#include "server/operations.h"
+
+namespace tempo9::server {
+namespace {
+
+using RouteHandler = void (*)(std::shared_ptr<const Service>, std::shared_ptr<http::Exchange>);
+
+struct Route {
+  std::string_view method;
+  std::string_view path;  // one that ends in "/" takes what begins with it
+  RouteHandler handler;
+};
+
+constexpr std::string_view kHealth = "/health";
+
+constexpr Route kRoutes[] = {
+    {"POST", "/v1/chat/completions", openai::chat_completions},
+    {"POST", "/v1/completions", openai::completions},
+    {"GET", "/v1/models", openai::list_models},
+    {"GET", "/v1/models/", openai::get_model},
+    {"GET", "/metrics", metrics},
+    {"POST", "/tokenize", tokenize},
+    {"POST", "/detokenize", detokenize},
+    {"POST", "/apply-template", apply_template},
+};
+
+bool path_matches(const Route& route, std::string_view path) {
+  if (route.path.ends_with('/')) return path.size() > route.path.size() && path.starts_with(route.path);
+  // "/v1/models/" is the list, too.
+  if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  return path == route.path;
+}
+
+bool method_matches(std::string_view wanted, std::string_view found) {
+  return wanted == found || (wanted == "GET" && found == "HEAD");
+}
+
+void answer_health(http::Exchange& exchange, bool loading, bool draining) {
+  const bool ok = !loading && !draining;
+  http::Response response;
+  response.status = ok ? 200 : 503;
+  response.body = dump(Json{{"status", ok ? "ok" : loading ? "loading" : "draining"}});
+  if (!ok) response.headers.emplace_back("Retry-After", "1");
+  exchange.respond(std::move(response));
+}
+
+void answer_preflight(http::Exchange& exchange) {
+  http::Response response;
+  response.status = 204;
+  response.content_type.clear();
+  response.headers = {{"Allow", "GET, HEAD, POST, OPTIONS"}};
+  if (!exchange.request().origin.empty()) {
+    // "*" does not stand for Authorization.
+    response.headers.insert(response.headers.end(), {{"Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS"},
+                                                     {"Access-Control-Allow-Headers", "Authorization, *"},
+                                                     {"Access-Control-Max-Age", "600"}});
+  }
+  exchange.respond(std::move(response));
+}
+
+void refuse_method(http::Exchange& exchange, const std::string& allowed) {
+  http::Response response = openai_error(
+      405, fmt::format("{} {}: this path takes {}", exchange.request().method, exchange.request().path, allowed),
+      "method_not_allowed");
+  response.headers.emplace_back("Allow", allowed);
+  exchange.respond(std::move(response));
+}
+
+void refuse_path(http::Exchange& exchange) {
+  std::string known(kHealth);
+  for (const Route& route : kRoutes) {
+    known += fmt::format(", {}{}", route.path, route.path.ends_with('/') ? "{id}" : "");
+  }
+  exchange.respond(openai_error(
+      404, fmt::format("{} {}: no such route; there are {}", exchange.request().method, exchange.request().path, known),
+      "unknown_route"));
+}
+
+}  // namespace
+
+void Router::set_ready(std::shared_ptr<const Service> service) {
+  const std::lock_guard lock(mutex_);
+  service_ = std::move(service);
+}
+
+std::shared_ptr<const Service> Router::service() const {
+  const std::lock_guard lock(mutex_);
+  return service_;
+}
+
+void Router::handle(const std::shared_ptr<http::Exchange>& exchange) const {
+  const http::Request& request = exchange->request();
+  const std::shared_ptr<const Service> model = service();
+  if (request.method == "OPTIONS") return answer_preflight(*exchange);
+  if (request.path == kHealth) {
+    if (!method_matches("GET", request.method)) return refuse_method(*exchange, "GET, HEAD");
+    return answer_health(*exchange, model == nullptr, draining_);
+  }
+  std::string allowed;
+  for (const Route& route : kRoutes) {
+    if (!path_matches(route, request.path)) continue;
+    if (!method_matches(route.method, request.method)) {
+      allowed = route.method == "GET" ? "GET, HEAD" : std::string(route.method);
+      continue;
+    }
+    if (model == nullptr || draining_) {
+      return exchange->respond(openai_error(Error{
+          ErrorCode::kResourceExhausted,
+          model == nullptr ? "the model is being loaded; try again in a moment" : "the server is shutting down"}));
+    }
+    return route.handler(model, exchange);
+  }
+  if (!allowed.empty()) return refuse_method(*exchange, allowed);
+  refuse_path(*exchange);
+}
+
+}  // namespace tempo9::server

@@ -1,0 +1,77 @@
+// What the routes serve: the engine, and what belongs to its model on the text side.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "chat/chat.h"
+#include "chat/parser.h"
+#include "engine/engine.h"
+#include "server/prompt.h"
+
+namespace tempo9::server {
+
+// Counters since the start, for /metrics.
+struct Counters {
+  std::atomic<uint64_t> prompt_tokens{0};
+  std::atomic<uint64_t> cached_tokens{0};
+  std::atomic<uint64_t> generated_tokens{0};
+  std::atomic<uint64_t> finished{0};
+  std::atomic<uint64_t> cancelled{0};
+};
+
+// Immutable but for its counters; any thread.
+class Service {
+ public:
+  struct Options {
+    std::string name;                             // --name; empty: the model's own
+    std::optional<std::string> template_source;   // --chat-template-file; wins over the file's
+  };
+  // The engine must outlive the service's last call, not its destructor.
+  // Errors: as ChatTemplate::compile, for the template that was given; a broken one in the file is a warning and makes
+  // chat answer 400.
+  static Result<std::shared_ptr<Service>> create(engine::Engine& engine, const Options& options);
+
+  engine::Engine& engine() const { return engine_; }
+  const tokenizer::Tokenizer& tokenizer() const { return engine_.tokenizer(); }
+  const std::string& name() const { return name_; }
+  int64_t created() const { return created_; }
+  // Errors: kInvalidArgument when there is none, naming --chat-template-file.
+  Result<const chat::ChatTemplate*> chat_template() const;
+  const std::string& format() const { return format_; }
+  const std::string& warning() const { return warning_; }
+  chat::VocabLookup vocab_lookup() const;
+
+  std::vector<TokenId> encode(const std::vector<chat::Segment>& segments) const {
+    return encode_segments(tokenizer(), control_, segments);
+  }
+
+  // "chatcmpl-" and 24 letters and digits that no other id of this process has.
+  std::string make_id(std::string_view prefix) const;
+  uint64_t draw() const;
+
+  Counters& counters() const { return counters_; }
+
+ private:
+  explicit Service(engine::Engine& engine);
+
+  engine::Engine& engine_;
+  std::string name_;
+  std::optional<chat::ChatTemplate> template_;
+  std::string template_error_;
+  std::string format_ = "none";
+  std::string warning_;
+  ControlTokens control_;
+  int64_t created_ = 0;
+  uint64_t id_key_ = 0;
+  mutable std::atomic<uint64_t> n_ids_{0};
+  mutable Counters counters_;
+};
+
+}  // namespace tempo9::server
