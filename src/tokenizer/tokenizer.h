@@ -36,10 +36,11 @@ struct VocabData {
   std::vector<float> scores;      // SentencePiece; may be empty
   std::vector<int32_t> types;     // TokenType; empty: all normal
   std::vector<std::string> merges;
-  TokenId bos = -1, eos = -1, eot = -1, unk = -1, pad = -1;  // -1: none
+  TokenId bos = -1, eos = -1, eot = -1, eom = -1, unk = -1, pad = -1;  // -1: none
   bool add_bos = false, add_eos = false;  // with the family's own default when the key is absent
   bool add_space_prefix = true;           // SentencePiece
 };
+// Errors: kCorrupt for keys that are missing, of the wrong kind, or name tokens that are not there.
 Result<VocabData> read_vocab(const gguf::File& file);
 
 struct EncodeOptions {
@@ -52,7 +53,8 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // Appends to out. Never fails: any bytes, also invalid UTF-8 and NUL, have an encoding.
+  // Appends to out. Never fails: any bytes may come, also invalid UTF-8 and NUL. They decode to what was encoded, except
+  // where the original tokenizer changes a text (Qwen: NFC) or its vocabulary lacks a byte (SmolLM).
   virtual void encode(std::string_view text, const EncodeOptions& options,
                       std::vector<TokenId>* out) const = 0;
 
@@ -74,8 +76,12 @@ class Tokenizer {
   virtual const VocabData& vocab() const = 0;
 };
 
-// Errors: kUnsupported for a model or pre-tokenizer that is not in tokenizer/list.inc (named, with the known ones),
-// kCorrupt for lists that do not fit together.
+// Errors: kUnsupported for a model that is not in tokenizer/list.inc or a pre-tokenizer that is not in
+// tokenizer/pre_list.inc (named, with the known ones), kCorrupt for lists that do not fit together.
 Result<std::unique_ptr<Tokenizer>> make_tokenizer(VocabData vocab);
+
+// For script mode: token b is byte b, and from 256 on the control tokens <|im_start|> <|im_end|> <think> </think>
+// <tool_call> </tool_call>. <|im_end|> ends a reply.
+std::unique_ptr<Tokenizer> make_byte_tokenizer();
 
 }  // namespace tempo9::tokenizer

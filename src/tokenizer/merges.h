@@ -1,0 +1,82 @@
+// Byte-pair merging: which neighbours become one token, and in which order.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/hash.h"
+#include "tokenizer/tokenizer.h"
+
+namespace tempo9::tokenizer {
+
+struct Merge {
+  uint32_t rank;  // lower goes first
+  TokenId merged;
+};
+
+// The merges of a vocabulary. Filled at load, then immutable.
+class MergeTable {
+ public:
+  void reserve(size_t n) { merges_.reserve(n); }
+  // The first merge of a pair stays. Requires: left, right >= 0, and no more merges than reserved.
+  void add(TokenId left, TokenId right, Merge merge) { merges_.insert(key(left, right), merge); }
+  const Merge* find(TokenId left, TokenId right) const { return merges_.find(key(left, right)); }
+
+ private:
+  static uint64_t key(TokenId left, TokenId right) {
+    return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
+  }
+  IntegerMap<Merge> merges_;
+};
+
+// Working memory of one encode call.
+class Merger {
+ public:
+  explicit Merger(const MergeTable& table) : table_(table) {}
+
+  // Merges symbols in place until no neighbours have a merge: always the lowest rank, among equals the leftmost.
+  // Time: n log n at worst, and nearly linear for one long run.
+  void merge(std::vector<TokenId>* symbols);
+
+ private:
+  void merge_short(std::vector<TokenId>* symbols);
+  void merge_long(std::vector<TokenId>* symbols);
+  void link(uint32_t position);
+  void merge_at(uint32_t position);
+
+  static constexpr uint32_t kNoRank = UINT32_MAX;
+  static constexpr uint32_t kNoPosition = UINT32_MAX;
+
+  // Positions whose pair has this rank, or had it when they were put in: they are checked when taken out. Comes out
+  // in ascending order: a plain queue while what goes in is ascending, from then on a heap.
+  struct Queue {
+    uint32_t rank = 0;
+    bool waiting = false;  // in waiting_
+    bool heap = false;
+    size_t next = 0;  // queue only: positions before it are used up
+    std::vector<uint32_t> positions = {};
+    bool empty() const { return next == positions.size(); }
+    void push(uint32_t position);
+    uint32_t pop();
+  };
+  struct Node {
+    TokenId symbol;
+    uint32_t previous, next;
+    uint32_t rank;  // of the pair that starts here; kNoRank: none
+    TokenId merged;
+  };
+
+  uint32_t queue_of(uint32_t rank);
+  void grow_queue_index();
+
+  const MergeTable& table_;
+  std::vector<Node> nodes_;
+  std::vector<Queue> queues_;
+  std::vector<uint32_t> queue_index_;  // open addressing over rank: number of the queue + 1, 0 if empty
+  std::vector<uint64_t> waiting_;      // heap of rank << 32 | queue
+  bool interrupted_ = false;
+  uint32_t current_rank_ = 0;
+};
+
+}  // namespace tempo9::tokenizer
