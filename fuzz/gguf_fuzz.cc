@@ -1,3 +1,4 @@
+// Links: t9_gguf
 // The GGUF reader on any bytes: it refuses them, or all that it hands out lies inside them.
 #include <cstddef>
 #include <cstdint>

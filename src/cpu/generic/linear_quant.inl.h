@@ -21,11 +21,20 @@ struct DirectSource {
   }
 };
 
+// What a decoded block still needs to know of its format; formats that agree here share their tiles.
+template <int kZeroPoint, bool kHasMin, bool kHasHalves>
+struct Decoded {
+  static constexpr int kZero = kZeroPoint;
+  static constexpr bool kMin = kHasMin, kHalves = kHasHalves;
+};
+template <class Format>
+using DecodedAs = Decoded<Format::kZero, Format::kMin, Format::kHalves>;
+
 // Reads blocks decoded beforehand: for many rows, the decoding is paid once and shared.
 // Per block: [8][kGroups][64] weights, then f32 [kGroups][16] each of scale 0, scale 1, min.
-template <class Format, int kGroups>
+template <class Kind, int kGroups>
 struct PanelSource {
-  using F = Format;
+  using F = Kind;
   static constexpr size_t kBlockBytes = kGroups * (8 * 64 + 3 * 64);
   const uint8_t* panel;
   struct Block {
@@ -41,7 +50,7 @@ struct PanelSource {
 template <class Format, int kGroups>
 static void decode_panel(const LinearArgs& args, uint32_t group, uint8_t* panel) {
   for (uint32_t b = 0; b < args.x_quant.n_blocks; ++b) {
-    uint8_t* p = panel + PanelSource<Format, kGroups>::kBlockBytes * b;
+    uint8_t* p = panel + PanelSource<DecodedAs<Format>, kGroups>::kBlockBytes * b;
     for (int g = 0; g < kGroups; ++g) {
       const uint8_t* packed = args.weights + args.group_bytes * (group + static_cast<uint32_t>(g));
       DecodedBlock d;
@@ -140,20 +149,16 @@ static void linear_rows(const Source& source, const LinearArgs& args, uint32_t r
 
 template <class Format>
 static void linear_quant(const LinearArgs& args) {
+  using Panel = PanelSource<DecodedAs<Format>, kTileGroups>;
   uint32_t group = args.group_begin;
-  if (args.n_rows <= 2 * kDirectRows) {
-    for (; group < args.group_end; ++group) {
-      linear_rows<DirectSource<Format>, kDirectRows, 1>({args.weights + args.group_bytes * group}, args, 0, group);
+  if (args.n_rows > 2 * kDirectRows) {
+    uint8_t* panel = static_cast<uint8_t*>(args.scratch);
+    for (; group + kTileGroups <= args.group_end; group += kTileGroups) {
+      decode_panel<Format, kTileGroups>(args, group, panel);
+      linear_rows<Panel, kTileRows, kTileGroups>({panel}, args, 0, group);
     }
-    return;
-  }
-  uint8_t* panel = static_cast<uint8_t*>(args.scratch);
-  for (; group + kTileGroups <= args.group_end; group += kTileGroups) {
-    decode_panel<Format, kTileGroups>(args, group, panel);
-    linear_rows<PanelSource<Format, kTileGroups>, kTileRows, kTileGroups>({panel}, args, 0, group);
   }
   for (; group < args.group_end; ++group) {
-    decode_panel<Format, 1>(args, group, panel);
-    linear_rows<PanelSource<Format, 1>, kTileRows, 1>({panel}, args, 0, group);
+    linear_rows<DirectSource<Format>, kDirectRows, 1>({args.weights + args.group_bytes * group}, args, 0, group);
   }
 }

@@ -17,9 +17,9 @@ struct F32 { float v[16]; };
 struct I32 { int32_t v[16]; };
 struct U8 { uint8_t v[64]; };
 
-constexpr int kTileRows = 2;
+constexpr int kTileRows = 1;
 constexpr int kTileGroups = 1;
-constexpr int kDirectRows = 2;
+constexpr int kDirectRows = 1;
 constexpr int kQueryTile = 2;
 
 #define T9_LANES(result, expression)                 \

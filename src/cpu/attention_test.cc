@@ -1,0 +1,158 @@
+// Paged attention on every table against a softmax in double; then equal bits for every cut of the rows.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "cpu/cpu.h"
+#include "quant/half.h"
+
+namespace tempo9::cpu {
+namespace {
+
+struct Shape {
+  uint32_t n_keys, n_rows, n_group_heads, head_dim, window;
+  bool f16;
+};
+
+// One sequence with one kv head; pages in shuffled order, unused slots full of large finite values.
+class Cache {
+ public:
+  Cache(const Shape& shape, const KernelTable& kernels) : s_(shape), kernels_(kernels) {
+    std::mt19937 random(shape.n_keys * 7 + shape.head_dim);
+    std::normal_distribution<float> normal;
+    const auto fill = [&](std::vector<float>& v, size_t n) {
+      v.resize(n);
+      for (float& x : v) x = normal(random);
+    };
+    fill(k_, size_t{s_.n_keys} * s_.head_dim);
+    fill(v_, size_t{s_.n_keys} * s_.head_dim);
+    fill(q_, size_t{s_.n_rows} * s_.n_group_heads * s_.head_dim);
+    const uint32_t n_pages = (s_.n_keys + 31) / 32;
+    pages_.resize(n_pages);
+    std::iota(pages_.begin(), pages_.end(), 0u);
+    std::shuffle(pages_.begin(), pages_.end(), random);
+    const size_t element = s_.f16 ? 2 : 4, padded = (s_.head_dim + 15) / 16 * 16;
+    v_offset_ = s_.head_dim * 32 * element;
+    page_bytes_ = v_offset_ + padded * 32 * element;
+    arena_.assign(page_bytes_ * n_pages, 0x7A);  // 53088 as f16, 3.2e35 as f32
+    for (uint32_t key = 0; key < s_.n_keys; ++key) {
+      uint8_t* page = arena_.data() + page_bytes_ * pages_[key / 32];
+      const auto append = s_.f16 ? kernels.append_kv_f16 : kernels.append_kv_f32;
+      append(&k_[size_t{key} * s_.head_dim], &v_[size_t{key} * s_.head_dim], s_.head_dim, key % 32, page,
+             page + v_offset_);
+    }
+  }
+
+  std::vector<float> attend(uint32_t first, uint32_t count) const {
+    const uint32_t width = s_.n_group_heads * s_.head_dim;
+    std::vector<float> out(size_t{count} * width);
+    std::vector<uint8_t> scratch(attention_scratch_bytes(s_.n_group_heads, s_.head_dim));
+    AttentionArgs args;
+    args.q = q_.data() + size_t{first} * width;
+    args.out = out.data();
+    args.q_row_stride = args.out_row_stride = width;
+    args.n_rows = count;
+    args.n_group_heads = s_.n_group_heads;
+    args.head_dim = s_.head_dim;
+    args.first_position = s_.n_keys - s_.n_rows + first;
+    args.scale = 0.3f;
+    args.window = s_.window;
+    args.arena = arena_.data();
+    args.page_stride = page_bytes_;
+    args.v_offset = v_offset_;
+    args.pages = pages_.data();
+    args.scratch = scratch.data();
+    (s_.f16 ? kernels_.attention_f16 : kernels_.attention_f32)(args);
+    return out;
+  }
+
+  // One row's one head, in double, over the values as stored.
+  std::vector<double> expected(uint32_t row, uint32_t head) const {
+    const uint32_t position = s_.n_keys - s_.n_rows + row;
+    const uint32_t begin = s_.window > 0 && position + 1 > s_.window ? position + 1 - s_.window : 0;
+    std::vector<double> scores, out(s_.head_dim);
+    for (uint32_t key = begin; key <= position; ++key) {
+      double dot = 0;
+      for (uint32_t d = 0; d < s_.head_dim; ++d) {
+        dot += static_cast<double>(q_[(size_t{row} * s_.n_group_heads + head) * s_.head_dim + d]) *
+               stored(k_[size_t{key} * s_.head_dim + d]);
+      }
+      scores.push_back(dot * static_cast<double>(0.3f));
+    }
+    const double top = *std::max_element(scores.begin(), scores.end());
+    double sum = 0;
+    for (double& x : scores) sum += x = std::exp(x - top);
+    for (size_t i = 0; i < scores.size(); ++i) {
+      for (uint32_t d = 0; d < s_.head_dim; ++d) {
+        out[d] += scores[i] / sum * stored(v_[(begin + i) * s_.head_dim + d]);
+      }
+    }
+    return out;
+  }
+
+ private:
+  double stored(float x) const {
+    return static_cast<double>(s_.f16 ? quant::f16_to_f32(quant::f32_to_f16(x)) : x);
+  }
+  Shape s_;
+  const KernelTable& kernels_;
+  std::vector<float> k_, v_, q_;
+  std::vector<uint32_t> pages_;
+  std::vector<uint8_t> arena_;
+  size_t page_bytes_ = 0, v_offset_ = 0;
+};
+
+constexpr Shape kShapes[] = {
+    {1, 1, 1, 64, 0, true},     {5, 5, 1, 64, 0, false},    {33, 16, 7, 64, 0, true},  {300, 13, 3, 80, 0, true},
+    {700, 16, 2, 128, 0, false}, {513, 2, 4, 256, 0, true}, {700, 16, 4, 64, 100, true}, {260, 9, 2, 64, 256, false},
+    {600, 16, 1, 64, 1, true},  {90, 16, 5, 20, 33, false}, {257, 3, 9, 8, 0, true},
+};
+
+class AttentionTest : public testing::TestWithParam<const KernelTable*> {};
+
+TEST_P(AttentionTest, AgreesWithSoftmaxInDouble) {
+  for (const Shape& shape : kShapes) {
+    const Cache cache(shape, *GetParam());
+    const std::vector<float> got = cache.attend(0, shape.n_rows);
+    for (uint32_t row = 0; row < shape.n_rows; ++row) {
+      for (uint32_t head = 0; head < shape.n_group_heads; ++head) {
+        const std::vector<double> want = cache.expected(row, head);
+        for (uint32_t d = 0; d < shape.head_dim; ++d) {
+          ASSERT_NEAR(static_cast<double>(got[(row * shape.n_group_heads + head) * shape.head_dim + d]), want[d], 1e-5)
+              << shape.n_keys << " keys, head size " << shape.head_dim << ", row " << row << ", head " << head;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(AttentionTest, ARowHasTheSameBitsInEveryCut) {
+  for (const Shape& shape : kShapes) {
+    const Cache cache(shape, *GetParam());
+    const size_t width = size_t{shape.n_group_heads} * shape.head_dim;
+    const std::vector<float> all = cache.attend(0, shape.n_rows);
+    for (uint32_t count = 1; count < shape.n_rows; ++count) {
+      for (uint32_t first = 0; first + count <= shape.n_rows; first += count) {
+        const std::vector<float> part = cache.attend(first, count);
+        ASSERT_TRUE(std::equal(part.begin(), part.end(), all.begin() + static_cast<ptrdiff_t>(first * width)))
+            << count << " rows from " << first;
+      }
+    }
+  }
+}
+
+TEST_P(AttentionTest, EveryTableGivesTheSameBits) {
+  for (const Shape& shape : kShapes) {
+    const Cache mine(shape, *GetParam()), theirs(shape, **select_kernels("scalar"));
+    EXPECT_EQ(mine.attend(0, shape.n_rows), theirs.attend(0, shape.n_rows)) << shape.n_keys;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tables, AttentionTest, testing::ValuesIn(available_tables()),
+                         [](const auto& instance) { return std::string(instance.param->name); });
+
+}  // namespace
+}  // namespace tempo9::cpu

@@ -1,0 +1,144 @@
+// Ops on one row: against libm in double, and the same bits on every table.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "cpu/cpu.h"
+#include "cpu/rope_table.h"
+
+namespace tempo9::cpu {
+namespace {
+
+std::vector<float> normal_values(size_t n, float size, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.0f, size);
+  std::vector<float> out(n);
+  for (float& x : out) x = normal(random);
+  return out;
+}
+
+class RowsTest : public testing::TestWithParam<const KernelTable*> {
+ protected:
+  const KernelTable& kernels() const { return *GetParam(); }
+  const KernelTable& scalar() const { return **select_kernels("scalar"); }
+};
+
+TEST_P(RowsTest, QuantizedRowsAreNearAndTheirSumsRight) {
+  for (const float size : {1e-6f, 1.0f, 3e4f}) {
+    std::vector<float> x = normal_values(96, size, 3);
+    x[40] *= 1000.0f;  // an outlier: the other blocks must keep their precision
+    for (size_t i = 64; i < 96; ++i) x[i] = 0.0f;
+    int8_t q[96];
+    float scale[3], sum[3], row_scale;
+    int32_t half[6];
+    kernels().quantize_row(x.data(), 96, q, scale, sum, half, &row_scale);
+    for (size_t b = 0; b < 3; ++b) {
+      int exponent;
+      EXPECT_EQ(std::frexp(scale[b], &exponent), 0.5f) << "not a power of two";
+      int32_t total = 0;
+      for (size_t i = 32 * b; i < 32 * b + 32; ++i) {
+        const double step = static_cast<double>(scale[b]) * static_cast<double>(row_scale);
+        EXPECT_NEAR(q[i] * step, static_cast<double>(x[i]), 0.5001 * step);
+        EXPECT_GE(q[i], -127);
+        total += q[i];
+      }
+      EXPECT_EQ(half[2 * b] + half[2 * b + 1], total);
+      EXPECT_EQ(sum[b], static_cast<float>(total) * scale[b]);
+    }
+    EXPECT_LT(scale[0], scale[1] / 64);  // the block without the outlier has the smaller step
+  }
+}
+
+TEST_P(RowsTest, AZeroRowQuantizesToZeros) {
+  const std::vector<float> x(32, 0.0f);
+  int8_t q[32];
+  float scale, sum, row_scale;
+  int32_t half[2];
+  kernels().quantize_row(x.data(), 32, q, &scale, &sum, half, &row_scale);
+  for (const int8_t v : q) EXPECT_EQ(v, 0);
+  EXPECT_EQ(row_scale, 0.0f);
+  EXPECT_TRUE(std::isfinite(scale));
+}
+
+TEST_P(RowsTest, RmsNormIsRightForEveryLength) {
+  for (const uint32_t n : {1u, 15u, 16u, 17u, 64u, 100u, 896u}) {
+    const std::vector<float> x = normal_values(n, 3.0f, n), w = normal_values(n, 1.0f, n + 1);
+    double squares = 0;
+    for (const float v : x) squares += static_cast<double>(v) * static_cast<double>(v);
+    std::vector<float> out(n, 1.0f), other(n, 1.0f);
+    kernels().rms_norm(x.data(), w.data(), n, 1e-6f, out.data(), true);
+    for (uint32_t i = 0; i < n; ++i) {
+      const double want = 1.0 + static_cast<double>(x[i]) * static_cast<double>(w[i]) / std::sqrt(squares / n + 1e-6);
+      EXPECT_NEAR(static_cast<double>(out[i]), want, 3e-6 * (1 + std::abs(want)));
+    }
+    scalar().rms_norm(x.data(), w.data(), n, 1e-6f, other.data(), true);
+    EXPECT_EQ(out, other);
+  }
+}
+
+TEST_P(RowsTest, ActivationsFollowTheirDefinition) {
+  std::vector<float> gate, up;
+  for (float x = -100.0f; x <= 100.0f; x += 0.037f) gate.push_back(x), up.push_back(1.0f);
+  for (float x = -0.3f; x <= 0.3f; x += 0.0007f) gate.push_back(x), up.push_back(1.0f);
+  const auto n = static_cast<uint32_t>(gate.size());
+  std::vector<float> silu(n), gelu(n), other(n);
+  kernels().silu_mul(gate.data(), up.data(), n, silu.data());
+  kernels().gelu_mul(gate.data(), up.data(), n, gelu.data());
+  for (uint32_t i = 0; i < n; ++i) {
+    const auto x = static_cast<double>(gate[i]);
+    EXPECT_NEAR(static_cast<double>(silu[i]), x / (1 + std::exp(-x)), 4e-7 * (1 + std::abs(x))) << x;
+    const double inner = std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
+    EXPECT_NEAR(static_cast<double>(gelu[i]), 0.5 * x * (1 + std::tanh(inner)), 4e-7 * (1 + std::abs(x))) << x;
+  }
+  scalar().silu_mul(gate.data(), up.data(), n, other.data());
+  EXPECT_EQ(silu, other);
+  scalar().gelu_mul(gate.data(), up.data(), n, other.data());
+  EXPECT_EQ(gelu, other);
+}
+
+TEST_P(RowsTest, SoftCapIsTanh) {
+  std::vector<float> x = normal_values(77, 60.0f, 4), other = x;
+  const std::vector<float> before = x;
+  kernels().soft_cap(x.data(), 77, 30.0f);
+  for (size_t i = 0; i < x.size(); ++i) {
+    EXPECT_NEAR(static_cast<double>(x[i]), 30.0 * std::tanh(static_cast<double>(before[i]) / 30.0), 2e-5);
+  }
+  scalar().soft_cap(other.data(), 77, 30.0f);
+  EXPECT_EQ(x, other);
+}
+
+TEST_P(RowsTest, RopeRotatesPairs) {
+  const ops::Rope rope{.inv_freq = {1.0, 0.01, 1e-4}, .neox = false};
+  for (const bool neox : {false, true}) {
+    for (const uint32_t position : {0u, 1u, 1000u, 131071u}) {
+      float cosine[3], sine[3];
+      rope_angles(rope, position, cosine, sine);
+      std::vector<float> head = normal_values(8, 1.0f, 9), before = head;
+      kernels().rope(head.data(), cosine, sine, 3, neox);
+      for (size_t i = 0; i < 3; ++i) {
+        const size_t a = neox ? i : 2 * i, b = neox ? i + 3 : 2 * i + 1;
+        const double angle = position * rope.inv_freq[i];
+        const auto x = static_cast<double>(before[a]), y = static_cast<double>(before[b]);
+        EXPECT_NEAR(static_cast<double>(head[a]), x * std::cos(angle) - y * std::sin(angle), 5e-7);
+        EXPECT_NEAR(static_cast<double>(head[b]), x * std::sin(angle) + y * std::cos(angle), 5e-7);
+      }
+      EXPECT_EQ(head[6], before[6]);  // beyond the rotated part
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tables, RowsTest, testing::ValuesIn(available_tables()),
+                         [](const auto& instance) { return std::string(instance.param->name); });
+
+TEST(Dispatch, ForcesATableByNameAndRefusesOthers) {
+  for (const KernelTable* table : available_tables()) EXPECT_EQ(*select_kernels(table->name), table);
+  EXPECT_EQ(*select_kernels(""), available_tables().front());
+  const auto refused = select_kernels("sse9");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("sse9"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("scalar"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tempo9::cpu
