@@ -24,12 +24,22 @@ class Cursor {
   uint64_t position() const { return position_; }
   uint64_t remaining() const { return source_.size() - position_; }
 
+  // For loops over many small values: reads what lies in the window, and else leaves all to read().
+  template <typename T>
+  bool read_fast(T& value) {
+    const uint64_t at = position_ - window_begin_;
+    if (position_ < window_begin_ || at + sizeof(T) > window_.size()) return false;
+    std::memcpy(&value, window_.data() + at, sizeof(T));
+    position_ += sizeof(T);
+    return true;
+  }
+
   // what: names what is read, for the message. Errors: kCorrupt if the file ends first; kIo.
   template <typename T>
   Result<T> read(std::string_view what) {
     static_assert(std::is_arithmetic_v<T>);
     T value;
-    T9_TRY(take(&value, sizeof(T), what));
+    if (!read_fast(value)) T9_TRY(take(&value, sizeof(T), what));
     return value;
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <functional>
+#include <utility>
 
 #include "gguf/text.h"
 
@@ -66,16 +68,24 @@ Result<uint64_t> parse_alignment(const Source& source, const Entry& entry) {
                     source.path(), alignment, kMaxAlignment);
 }
 
-// The first name that occurs twice, or null.
+// The first name that occurs twice, or null. Sorted by hash first: names have long prefixes in
+// common.
 template <typename Items, typename NameOf>
 const std::string* find_duplicate(const Items& items, NameOf name_of) {
-  std::vector<const std::string*> names;
+  using Hashed = std::pair<size_t, const std::string*>;
+  std::vector<Hashed> names;
   names.reserve(items.size());
-  for (const auto& item : items) names.push_back(&name_of(item));
-  std::sort(names.begin(), names.end(), [](const auto* a, const auto* b) { return *a < *b; });
-  const auto same = [](const auto* a, const auto* b) { return *a == *b; };
+  for (const auto& item : items) {
+    names.emplace_back(std::hash<std::string>()(name_of(item)), &name_of(item));
+  }
+  std::sort(names.begin(), names.end(), [](const Hashed& a, const Hashed& b) {
+    return a.first != b.first ? a.first < b.first : *a.second < *b.second;
+  });
+  const auto same = [](const Hashed& a, const Hashed& b) {
+    return a.first == b.first && *a.second == *b.second;
+  };
   const auto it = std::adjacent_find(names.begin(), names.end(), same);
-  return it == names.end() ? nullptr : *it;
+  return it == names.end() ? nullptr : it->second;
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ namespace tempo9::gguf {
 
 // Far above any real model; they bound the time and memory that a hostile file can cost.
 inline constexpr uint64_t kMaxKeys = 65'536;
-inline constexpr uint64_t kMaxTensors = 131'072;
-inline constexpr uint64_t kMaxArrayElements = 4'194'304;  // of a file, nested ones included
+inline constexpr uint64_t kMaxTensors = 65'536;
+inline constexpr uint64_t kMaxArrayElements = 3'145'728;  // of a file, nested ones included
 inline constexpr uint64_t kMaxNameBytes = 1024;           // keys and tensor names
 inline constexpr uint64_t kMaxStringBytes = 64 * 1024 * 1024;
 inline constexpr uint64_t kMaxAlignment = 1 << 24;

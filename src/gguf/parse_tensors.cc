@@ -27,25 +27,26 @@ std::string shape_text(const Tensor& tensor) {
   return text + "]";
 }
 
-Result<DTypeInfo> usable_type(const std::string& where, uint32_t id) {
+template <typename Where>
+Result<DTypeInfo> usable_type(const Where& where, uint32_t id) {
   const std::optional<DTypeInfo> info = find_dtype(id);
   if (!info) {
     return make_error(ErrorCode::kUnsupported,
-                      "{} has type {}, which this build does not know: use a newer Tempo9", where,
+                      "{} has type {}, which this build does not know: use a newer Tempo9", where(),
                       id);
   }
   if (info->block_bytes == 0) {
     return make_error(
         ErrorCode::kUnsupported,
         "{} has type {}, which was removed from GGUF: use a file in another format, such as {}",
-        where, info->name, info->name.substr(0, 2) == "IQ" ? "IQ4_NL" : "Q4_0");
+        where(), info->name, info->name.substr(0, 2) == "IQ" ? "IQ4_NL" : "Q4_0");
   }
   if (static_cast<DType>(id) == DType::kQ8_K) {
     return make_error(ErrorCode::kUnsupported,
                       "{} has type Q8_K, which is for intermediate results only: use a file in "
                       "another format, such as "
                       "Q8_0",
-                      where);
+                      where());
   }
   return *info;
 }
@@ -56,12 +57,13 @@ Result<ParsedTensor> parse_tensor(Cursor& cursor, uint64_t alignment) {
   ParsedTensor parsed;
   Tensor& tensor = parsed.tensor;
   T9_TRY(tensor.name, parse_name(cursor, "a tensor name"));
-  const std::string where =
-      fmt::format("{}: tensor \"{}\"", cursor.source().path(), printable(tensor.name));
+  const auto where = [&] {
+    return fmt::format("{}: tensor \"{}\"", cursor.source().path(), printable(tensor.name));
+  };
 
   T9_TRY(tensor.n_dims, cursor.read<uint32_t>("a tensor's dimension count"));
   if (tensor.n_dims < 1 || tensor.n_dims > tensor.ne.size()) {
-    return make_error(ErrorCode::kCorrupt, "{} has {} dimensions, expected 1 to {}", where,
+    return make_error(ErrorCode::kCorrupt, "{} has {} dimensions, expected 1 to {}", where(),
                       tensor.n_dims, tensor.ne.size());
   }
   uint64_t n_elements = 1;
@@ -70,7 +72,7 @@ Result<ParsedTensor> parse_tensor(Cursor& cursor, uint64_t alignment) {
     T9_TRY(tensor.ne[d], cursor.read<uint64_t>("a tensor's dimension"));
     if (tensor.ne[d] == 0 || tensor.ne[d] > kMaxDim) {
       return make_error(ErrorCode::kCorrupt, "{}: dimension {} is {}, expected 1 to 2^63 - 1",
-                        where, d, static_cast<int64_t>(tensor.ne[d]));
+                        where(), d, static_cast<int64_t>(tensor.ne[d]));
     }
     fits = fits && multiply(n_elements, tensor.ne[d], n_elements);
   }
@@ -80,16 +82,16 @@ Result<ParsedTensor> parse_tensor(Cursor& cursor, uint64_t alignment) {
   if (fits && tensor.ne[0] % type.block_elements != 0) {
     return make_error(ErrorCode::kCorrupt,
                       "{}: rows have {} elements, expected a multiple of {}, the block of {}",
-                      where, tensor.ne[0], type.block_elements, type.name);
+                      where(), tensor.ne[0], type.block_elements, type.name);
   }
   if (!fits || !multiply(n_elements / type.block_elements, type.block_bytes, parsed.bytes)) {
     return make_error(ErrorCode::kCorrupt, "{}: the product of its dimensions {} overflows 63 bits",
-                      where, shape_text(tensor));
+                      where(), shape_text(tensor));
   }
   T9_TRY(parsed.begin, cursor.read<uint64_t>("a tensor's offset"));
   if (parsed.begin % alignment != 0) {
     return make_error(ErrorCode::kCorrupt,
-                      "{} has offset {}, expected a multiple of the alignment {}", where,
+                      "{} has offset {}, expected a multiple of the alignment {}", where(),
                       parsed.begin, alignment);
   }
   return parsed;

@@ -33,7 +33,10 @@ Result<Kind> parse_kind(Cursor& cursor, std::string_view what) {
 }
 
 Status walk_string(Cursor& cursor) {
-  T9_TRY(const uint64_t length, cursor.read<uint64_t>("the length of a string"));
+  uint64_t length = 0;
+  if (!cursor.read_fast(length)) {
+    T9_TRY(length, cursor.read<uint64_t>("the length of a string"));
+  }
   if (length > kMaxStringBytes && length <= cursor.remaining()) {
     return make_error(ErrorCode::kCorrupt,
                       "{}: the string at byte {} has {} bytes, expected at most {}",
