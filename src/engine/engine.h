@@ -19,17 +19,19 @@ namespace tempo9::engine {
 using tokenizer::TokenId;
 
 struct GenerateRequest {
-  std::vector<TokenId> prompt;            // at least one token
-  sampling::Params sampling;              // validated by submit
-  std::optional<uint32_t> max_tokens;     // none: to the end of the context; more than fits is clamped; 0: prompt only
-  std::vector<std::string> stop;          // text that ends the reply and is not part of it
-  std::vector<TokenId> stop_token_ids;
+  std::vector<TokenId> prompt = {};       // at least one token
+  sampling::Params sampling = {};         // validated by submit
+  std::optional<uint32_t> max_tokens = {};  // none: to the end of the context; more than fits is clamped; 0: prompt only
+  std::vector<std::string> stop = {};     // text that ends the reply and is not part of it
+  std::vector<TokenId> stop_token_ids = {};
   bool ignore_eos = false;
   bool spell_control = false;             // control tokens appear in text by their spelling
-  std::optional<uint32_t> n_logprobs;     // alternatives a generated token (0 to 20); none: no logprobs
+  std::optional<uint32_t> n_logprobs = {};  // alternatives a generated token (0 to 20); none: no logprobs
   bool prompt_logprobs = false;           // the same for the prompt's tokens (with n_logprobs)
   uint32_t choice = 0;                    // part of the random stream's key
-  std::string match_text;                 // last user or tool text: script mode's `when`, unused by models
+  // Script mode only; unused by models.
+  std::string match_text = {};            // last user or tool text: `when` looks here
+  std::string echo_text = {};             // last user text: the reply when no line fits (empty: match_text)
 };
 
 struct TokenLogprob { TokenId id; float logprob; };
@@ -57,12 +59,12 @@ struct Event {
   // spell_control): output parsers tell marks from the same letters written as plain text. Ascending; a mark is never
   // split over two events.
   std::vector<std::pair<uint32_t, uint32_t>> marks;
-  std::string format;                     // script mode, first event: the line's output format; empty: the model's
+  std::string format;                     // script mode, every event: the line's output format; empty: the model's
   std::vector<TokenInfo> tokens;          // generated tokens, also the one that ended the reply
   struct Finish {
     FinishReason reason = FinishReason::kStop;
-    std::optional<std::string> stop_string;  // which one matched
-    std::optional<Error> error;              // with kError
+    std::optional<std::string> stop_string = {};  // which one matched
+    std::optional<Error> error = {};     // with kError
   };
   std::optional<Finish> finish;           // set on the last event, exactly once per request
   Usage usage;                            // so far
@@ -86,7 +88,7 @@ struct EngineOptions {
 };
 
 struct ModelInfo {
-  std::string name;                       // general.name, else the file's stem; "script" in script mode
+  std::string name;                       // general.name, else the file's stem; "script" for a script without a file
   std::string architecture;
   std::string path;
   uint32_t max_length = 0;                // tokens a request may hold, prompt and reply
@@ -95,6 +97,9 @@ struct ModelInfo {
   uint32_t n_threads = 0;                 // in use
   bool is_script = false;                 // replies come from a script
   std::optional<std::string> chat_template;
+  // Script mode: the formats that lines name. Whoever knows the formats checks them at start.
+  struct ScriptFormat { uint32_t line = 0; std::string name; };
+  std::vector<ScriptFormat> script_formats;
   std::string warning;                    // said once at start (length above the file's own...)
 };
 

@@ -1,0 +1,93 @@
+#include "base/cpu_count.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "base/memory_limit.h"
+
+namespace tempo9 {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder tree that stands for /sys/fs/cgroup and /proc/self/cgroup.
+class FakeCgroup {
+ public:
+  FakeCgroup() : root_(fs::path(::testing::TempDir()) / ("cgroup" + std::to_string(getpid()))) {
+    fs::remove_all(root_);
+    fs::create_directories(root_);
+  }
+  ~FakeCgroup() { fs::remove_all(root_); }
+  void write(const std::string& path, const std::string& text) {
+    fs::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text << '\n';
+  }
+  CgroupPaths paths() const { return {root_.string(), (root_ / "self").string()}; }
+
+ private:
+  fs::path root_;
+};
+
+uint32_t affinity() {
+  cpu_set_t set;
+  EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+  return static_cast<uint32_t>(CPU_COUNT(&set));
+}
+
+TEST(CpuCount, WithoutGroupsAffinityDecides) {
+  FakeCgroup none;
+  EXPECT_EQ(usable_cpus(none.paths()).n_cpus, affinity());
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu) {
+    if (CPU_ISSET(cpu, &before)) CPU_SET(cpu, &one);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  const CpuCount count = usable_cpus(none.paths());
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+  EXPECT_EQ(count.n_cpus, 1u);
+  EXPECT_EQ(count.reason, "affinity: 1");
+}
+
+TEST(CpuCount, QuotaOfVersion2AlsoFromAParent) {
+  FakeCgroup group;
+  group.write("self", "0::/a/b");
+  group.write("a/b/cpu.max", "max 100000");
+  group.write("a/cpu.max", "100000 100000");
+  EXPECT_EQ(usable_cpus(group.paths()).n_cpus, 1u);
+  group.write("a/cpu.max", "12800000 100000");
+  EXPECT_EQ(usable_cpus(group.paths()).n_cpus, std::min(128u, affinity()));
+  group.write("a/b/cpu.max", "50000 100000");  // half a processor is still one thread
+  const CpuCount count = usable_cpus(group.paths());
+  EXPECT_EQ(count.n_cpus, 1u);
+  EXPECT_EQ(count.reason, "cgroup quota: 0.5 of " + std::to_string(affinity()));
+}
+
+TEST(CpuCount, QuotaOfVersion1AndAContainerThatSeesItsGroupAsTheRoot) {
+  FakeCgroup group;
+  group.write("self", "3:cpu,cpuacct:/docker/x\n2:memory:/docker/x");
+  group.write("cpu,cpuacct/cpu.cfs_quota_us", "100000");
+  group.write("cpu,cpuacct/cpu.cfs_period_us", "100000");
+  EXPECT_EQ(usable_cpus(group.paths()).n_cpus, 1u);
+  group.write("cpu,cpuacct/cpu.cfs_quota_us", "-1");
+  EXPECT_EQ(usable_cpus(group.paths()).n_cpus, affinity());
+}
+
+TEST(MemoryLimit, IsTheSmallerOfMachineAndGroup) {
+  FakeCgroup group;
+  const uint64_t machine = memory_limit(group.paths());
+  EXPECT_GT(machine, 0u);
+  group.write("self", "0::/a");
+  group.write("a/memory.max", "max");
+  EXPECT_EQ(memory_limit(group.paths()), machine);
+  group.write("memory.max", "1048576");
+  EXPECT_EQ(memory_limit(group.paths()), 1048576u);
+}
+
+}  // namespace
+}  // namespace tempo9

@@ -1,0 +1,13 @@
+// How much memory this process may hope for.
+#pragma once
+
+#include <cstdint>
+
+#include "base/cgroup.h"
+
+namespace tempo9 {
+
+// The machine's memory, or a control group's limit when that is smaller. Bytes.
+uint64_t memory_limit(const CgroupPaths& paths = {});
+
+}  // namespace tempo9

@@ -1,0 +1,165 @@
+// Wires an engine together: file, program, tokenizer, backend or script, scheduler's sizes.
+#include "engine/build.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+#include <variant>
+
+#include "base/cpu_count.h"
+#include "base/memory_limit.h"
+#include "cpu/cpu.h"
+#include "engine/model_executor.h"
+#include "engine/random_bits.h"
+#include "engine/script_executor.h"
+#include "engine/script_template.h"
+#include "gguf/gguf.h"
+#include "models/models.h"
+
+namespace tempo9::engine {
+namespace {
+
+// Rows of logits that a step may give beside one for each reply: prompts whose logprobs are asked for.
+constexpr uint32_t kPromptLogitRows = 64;
+// Left to the process beside weights and KV: activations, logits, requests.
+constexpr uint64_t kOtherMemory = uint64_t{256} << 20;
+
+struct OpenFile {
+  gguf::File file;
+  std::unique_ptr<tokenizer::Tokenizer> tokenizer;
+  ModelInfo info;
+};
+
+Result<OpenFile> open_file(const std::string& path) {
+  T9_TRY(gguf::File file, gguf::File::open(path));
+  T9_TRY(tokenizer::VocabData vocab, tokenizer::read_vocab(file));
+  T9_TRY(auto tokenizer, tokenizer::make_tokenizer(std::move(vocab)));
+  ModelInfo info;
+  info.path = path;
+  info.file_bytes = file.file_bytes();
+  T9_TRY(info.architecture, file.get_string("general.architecture", ""));
+  T9_TRY(info.name, file.get_string("general.name", ""));
+  if (info.name.empty()) {
+    info.name = std::filesystem::path(path).stem().string();
+  }
+  T9_TRY(std::string chat_template, file.get_string("tokenizer.chat_template", ""));
+  if (!chat_template.empty()) {
+    info.chat_template = std::move(chat_template);
+  }
+  return OpenFile{std::move(file), std::move(tokenizer), std::move(info)};
+}
+
+StepLoopOptions loop_options(uint32_t max_batch, const Capacity& capacity) {
+  StepLoopOptions options;
+  options.limits.max_batch = max_batch;
+  options.limits.max_logit_rows = max_batch + kPromptLogitRows;
+  options.n_pages = capacity.n_pages;
+  options.max_length = capacity.length.max_length;
+  options.cache_secret = {random_bits(), random_bits()};
+  return options;
+}
+
+// Prompt ids that both the tokenizer and the embedding table know.
+uint32_t count_ids(const ops::Program& program, const tokenizer::Tokenizer& tokenizer) {
+  uint32_t n_ids = std::min(program.n_vocab, static_cast<uint32_t>(tokenizer.size()));
+  for (const ops::Op& op : program.ops) {
+    if (const auto* embed = std::get_if<ops::Embed>(&op)) {
+      n_ids = std::min(n_ids, program.matrices[static_cast<size_t>(embed->table.index)].n_out);
+    }
+  }
+  return n_ids;
+}
+
+// There are no pages behind a script's page numbers.
+class NoCopier final : public kv::PageCopier {
+ public:
+  void copy_page(kv::PageId, kv::PageId, uint32_t) override {}
+};
+
+}  // namespace
+
+Result<EngineParts> build_script_parts(const EngineOptions& options) {
+  T9_TRY(std::vector<ScriptLine> lines, read_script(options.script_path));
+  EngineParts parts;
+  uint32_t declared = kDefaultMaxLength;
+  if (options.model_path.empty()) {
+    parts.tokenizer = tokenizer::make_byte_tokenizer();
+    parts.info.name = "script";
+    parts.info.chat_template = std::string(script_chat_template());
+  } else {
+    T9_TRY(OpenFile open, open_file(options.model_path));
+    parts.tokenizer = std::move(open.tokenizer);
+    parts.info = std::move(open.info);
+    declared = models::context_length(open.file).value_or(declared);
+  }
+  // Page numbers cost next to nothing: as many as could ever be asked for.
+  constexpr uint64_t kPageBytes = 512;
+  T9_TRY(const Capacity capacity,
+         choose_capacity(choose_length(options.max_length, declared), options.max_batch, kPageBytes,
+                         uint64_t{64} << 20));
+  parts.info.max_length = capacity.length.max_length;
+  parts.info.warning = capacity.length.warning;
+  parts.info.backend = "script";
+  parts.info.is_script = true;
+  for (const ScriptLine& line : lines) {
+    if (!line.format.empty()) {
+      parts.info.script_formats.push_back({line.number, line.format});
+    }
+  }
+  parts.n_ids = static_cast<uint32_t>(parts.tokenizer->size());
+  parts.loop = loop_options(options.max_batch, capacity);
+  parts.clock = std::make_unique<SteadyClock>();
+  parts.executor = std::make_unique<ScriptExecutor>(std::move(lines), parts.tokenizer.get(),
+                                                    parts.clock.get());
+  parts.copier = std::make_unique<NoCopier>();
+  return parts;
+}
+
+Result<EngineParts> build_model_parts(const EngineOptions& options) {
+  T9_TRY(OpenFile open, open_file(options.model_path));
+  T9_TRY(const ops::Program program, models::build_program(open.file));
+  T9_TRY(const uint32_t declared, models::context_length(open.file));
+  T9_TRY(const ops::KvType kv_type, parse_kv_type(options.kv_type));
+
+  const uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : memory_limit() / 10 * 9;
+  const uint64_t taken = open.info.file_bytes + kOtherMemory;
+  T9_TRY(const Capacity capacity,
+         choose_capacity(choose_length(options.max_length, declared), options.max_batch,
+                         kv_page_bytes(program, kv_type), limit > taken ? limit - taken : 0));
+
+  EngineParts parts;
+  parts.loop = loop_options(options.max_batch, capacity);
+  ops::BackendOptions backend_options;
+  backend_options.n_threads = options.n_threads > 0 ? options.n_threads : usable_cpus().n_cpus;
+  backend_options.max_rows = parts.loop.limits.max_rows;
+  backend_options.max_logit_rows = parts.loop.limits.max_logit_rows;
+  backend_options.max_pages = capacity.n_pages;
+  backend_options.kv_type = kv_type;
+  backend_options.isa = options.isa;
+  T9_TRY(auto backend, cpu::make_backend(program, backend_options));
+
+  parts.info = std::move(open.info);
+  parts.info.max_length = capacity.length.max_length;
+  parts.info.warning = capacity.length.warning;
+  parts.info.backend = std::string(backend->name());
+  parts.info.n_threads = backend_options.n_threads;
+  parts.n_ids = count_ids(program, *open.tokenizer);
+  parts.tokenizer = std::move(open.tokenizer);
+  parts.clock = std::make_unique<SteadyClock>();
+  parts.copier = std::make_unique<BackendCopier>(backend.get());
+  parts.executor =
+      std::make_unique<ModelExecutor>(std::move(backend), program.n_vocab, parts.n_ids);
+  return parts;
+}
+
+Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options) {
+  T9_TRY(check_options(options));
+  auto parts =
+      options.script_path.empty() ? build_model_parts(options) : build_script_parts(options);
+  if (!parts) {
+    return std::move(parts).error();
+  }
+  return std::make_unique<ThreadedEngine>(*std::move(parts));
+}
+
+}  // namespace tempo9::engine

@@ -1,0 +1,46 @@
+// Engine::create in steps that can be tested without a model. Only build.cc knows which backends there are.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "engine/engine.h"
+#include "engine/threaded_engine.h"
+#include "ops/backend.h"
+#include "ops/program.h"
+
+namespace tempo9::engine {
+
+inline constexpr uint32_t kDefaultMaxLength = 32768;
+inline constexpr uint32_t kMaxBatch = 256;
+
+// Errors: kInvalidArgument / kUnsupported naming the flag, what was found and what is known.
+Result<ops::KvType> parse_kv_type(const std::string& name);
+Status check_options(const EngineOptions& options);
+
+// How long a request may be, and the warning when that is more than the file declares.
+struct Length {
+  uint32_t max_length = 0;
+  std::string warning;
+};
+Length choose_length(uint32_t asked, uint32_t declared);
+
+// KV pages for max_batch requests of max_length, fewer when memory (bytes left for KV) does not hold them; then a
+// single request's length may shrink too, with a warning.
+// Errors: kResourceExhausted when memory does not hold a useful length.
+struct Capacity {
+  uint32_t n_pages = 0;
+  Length length;
+};
+Result<Capacity> choose_capacity(Length length, uint32_t max_batch, uint64_t page_bytes,
+                                 uint64_t memory);
+
+uint64_t kv_page_bytes(const ops::Program& program, ops::KvType type);
+
+// Parts of an engine that plays options.script_path.
+Result<EngineParts> build_script_parts(const EngineOptions& options);
+// Parts of an engine that runs options.model_path.
+Result<EngineParts> build_model_parts(const EngineOptions& options);
+
+}  // namespace tempo9::engine

@@ -1,0 +1,90 @@
+// Options to sizes: how long, how many pages.
+#include <algorithm>
+#include <variant>
+
+#include "base/check.h"
+#include "engine/build.h"
+#include "kv/cache.h"
+
+namespace tempo9::engine {
+namespace {
+
+// Shorter than this no chat fits, and a start-up error serves better.
+constexpr uint32_t kUsefulLength = 512;
+
+uint32_t pages_for(uint32_t n_tokens) {
+  return (n_tokens + kv::kPageTokens - 1) / kv::kPageTokens;
+}
+
+}  // namespace
+
+Result<ops::KvType> parse_kv_type(const std::string& name) {
+  if (name == "f16") {
+    return ops::KvType::kF16;
+  }
+  if (name == "f32") {
+    return ops::KvType::kF32;
+  }
+  return make_error(ErrorCode::kInvalidArgument, "--kv-type: found {}, expected f16 or f32", name);
+}
+
+Status check_options(const EngineOptions& options) {
+  if (options.max_batch < 1 || options.max_batch > kMaxBatch) {
+    return make_error(ErrorCode::kInvalidArgument, "--max-batch: found {}, expected 1 to {}",
+                      options.max_batch, kMaxBatch);
+  }
+  if (options.model_path.empty() && options.script_path.empty()) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "no model: name a file with --gguf, or a script with --script");
+  }
+  if (auto type = parse_kv_type(options.kv_type); !type) {
+    return std::move(type).error();
+  }
+  return {};
+}
+
+Length choose_length(uint32_t asked, uint32_t declared) {
+  if (asked == 0) {
+    return {std::min(kDefaultMaxLength, declared), ""};
+  }
+  Length length{asked, ""};
+  if (asked > declared) {
+    length.warning = fmt::format(
+        "--max-length {} is above the {} tokens that the file declares: replies beyond that may be "
+        "poor",
+        asked, declared);
+  }
+  return length;
+}
+
+Result<Capacity> choose_capacity(Length length, uint32_t max_batch, uint64_t page_bytes,
+                                 uint64_t memory) {
+  const uint64_t wanted = uint64_t{pages_for(length.max_length)} * max_batch;
+  const uint64_t n_pages = std::min({wanted, memory / page_bytes, uint64_t{1} << 24});
+  if (n_pages < pages_for(std::min(length.max_length, kUsefulLength))) {
+    return make_error(ErrorCode::kResourceExhausted,
+                      "memory: {} MiB are left for the KV cache beside the weights, enough for {} "
+                      "tokens, expected at least {}; raise --memory or take a smaller model",
+                      memory >> 20, n_pages * kv::kPageTokens,
+                      std::min(length.max_length, kUsefulLength));
+  }
+  Capacity capacity{static_cast<uint32_t>(n_pages), std::move(length)};
+  const auto n_tokens = static_cast<uint32_t>(n_pages * kv::kPageTokens);
+  if (n_tokens < capacity.length.max_length) {
+    capacity.length.warning += fmt::format(
+        "{}memory holds {} tokens of the {} asked for: requests may be that long at most",
+        capacity.length.warning.empty() ? "" : "; ", n_tokens, capacity.length.max_length);
+    capacity.length.max_length = n_tokens;
+  }
+  return capacity;
+}
+
+uint64_t kv_page_bytes(const ops::Program& program, ops::KvType type) {
+  uint64_t n_values = 0;
+  for (const ops::KvLayer& layer : program.kv_layers) {
+    n_values += uint64_t{2} * layer.n_kv_heads * layer.head_dim * kv::kPageTokens;
+  }
+  return std::max<uint64_t>(1, n_values * (type == ops::KvType::kF32 ? 4 : 2));
+}
+
+}  // namespace tempo9::engine

@@ -1,0 +1,109 @@
+#include "engine/model_executor.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "sampling/logprobs.h"
+
+namespace tempo9::engine {
+
+static_assert(ops::kPageTokens == kv::kPageTokens);
+
+ModelExecutor::ModelExecutor(std::unique_ptr<ops::Backend> backend, uint32_t n_vocab,
+                             uint32_t n_tokens)
+    : backend_(std::move(backend)),
+      n_vocab_(n_vocab),
+      n_tokens_(std::min(n_vocab, n_tokens)),
+      sampler_(n_vocab, n_tokens_) {}
+
+std::string ModelExecutor::start(RequestId id, const GenerateRequest& request, uint64_t seed) {
+  sequences_[id] = {&request, seed, {}};
+  return {};
+}
+
+void ModelExecutor::end(RequestId id) { sequences_.erase(id); }
+
+void ModelExecutor::build_batch(std::span<const sched::Slice> slices) {
+  rows_.clear();
+  batch_sequences_.clear();
+  logit_rows_.clear();
+  for (const sched::Slice& slice : slices) {
+    const auto first_row = static_cast<uint32_t>(rows_.size());
+    const auto n_rows = static_cast<uint32_t>(slice.tokens.size());
+    rows_.insert(rows_.end(), slice.tokens.begin(), slice.tokens.end());
+    batch_sequences_.push_back({first_row, n_rows, slice.n_past, slice.pages});
+    for (uint32_t row = slice.first_logit_row; row < n_rows; ++row) {
+      logit_rows_.push_back(first_row + row);
+    }
+  }
+}
+
+Result<std::vector<SliceOutcome>> ModelExecutor::step(std::span<const sched::Slice> slices) {
+  build_batch(slices);
+  T9_TRY(std::span<const float> logits,
+         backend_->step(
+             {.tokens = rows_, .sequences = batch_sequences_, .logit_rows = logit_rows_}));
+  T9_CHECK(logits.size() == logit_rows_.size() * size_t{n_vocab_});
+  std::vector<SliceOutcome> outcomes;
+  for (const sched::Slice& slice : slices) {
+    const size_t n_logits = (slice.tokens.size() - slice.first_logit_row) * n_vocab_;
+    T9_TRY(SliceOutcome outcome, outcome_of(slice, logits.first(n_logits)));
+    outcomes.push_back(std::move(outcome));
+    logits = logits.subspan(n_logits);
+  }
+  return outcomes;
+}
+
+Result<SliceOutcome> ModelExecutor::outcome_of(const sched::Slice& slice,
+                                               std::span<const float> logits) {
+  const auto it = sequences_.find(slice.id);
+  T9_CHECK(it != sequences_.end());
+  Sequence& sequence = it->second;
+  const GenerateRequest& request = *sequence.request;
+  SliceOutcome outcome;
+  for (uint32_t row = slice.first_logit_row; row < slice.tokens.size(); ++row) {
+    const size_t position = size_t{slice.n_past} + row + 1;
+    if (position < request.prompt.size()) {
+      const size_t offset = size_t{row - slice.first_logit_row} * n_vocab_;
+      outcome.prompt.push_back(
+          info_of(request.prompt[position], request, logits.subspan(offset, n_vocab_)));
+    }
+  }
+  if (!slice.samples) {
+    return outcome;
+  }
+  const std::span<const float> last = logits.last(n_vocab_);
+  const TokenId id = sampler_.sample(
+      request.sampling,
+      {.logits = last,
+       .prompt = request.prompt,
+       .output = sequence.output,
+       .key = {sequence.seed, request.choice, static_cast<uint32_t>(sequence.output.size())}});
+  if (id < 0) {
+    // This request's own misfortune (a broken weight, a bias against everything); the others go on.
+    outcome.next.finish = {
+        .reason = FinishReason::kError,
+        .error = make_error(ErrorCode::kInternal,
+                            "the model's logits hold no number to choose a token by")};
+    return outcome;
+  }
+  sequence.output.push_back(id);
+  outcome.next.tokens.push_back(info_of(id, request, last));
+  return outcome;
+}
+
+TokenInfo ModelExecutor::info_of(TokenId id, const GenerateRequest& request,
+                                 std::span<const float> logits) const {
+  TokenInfo info{.id = id, .logprob = std::nullopt, .top = {}};
+  if (request.n_logprobs) {
+    const sampling::Logprobs logprobs =
+        sampling::logprobs(logits, id, *request.n_logprobs, n_tokens_);
+    info.logprob = logprobs.chosen;
+    for (const auto& [top_id, logprob] : logprobs.top) {
+      info.top.push_back({top_id, logprob});
+    }
+  }
+  return info;
+}
+
+}  // namespace tempo9::engine

@@ -1,0 +1,59 @@
+// Runs plans on a model: batch, backend step, sampling.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/executor.h"
+#include "ops/backend.h"
+#include "sampling/sampler.h"
+
+namespace tempo9::engine {
+
+class ModelExecutor final : public Executor {
+ public:
+  // n_vocab: logits a row; n_tokens: ids that mean something to the tokenizer, the only ones ever sampled.
+  ModelExecutor(std::unique_ptr<ops::Backend> backend, uint32_t n_vocab, uint32_t n_tokens);
+
+  std::string start(RequestId id, const GenerateRequest& request, uint64_t seed) override;
+  void end(RequestId id) override;
+  Result<std::vector<SliceOutcome>> step(std::span<const sched::Slice> slices) override;
+
+  ops::Backend& backend() { return *backend_; }
+
+ private:
+  struct Sequence {
+    const GenerateRequest* request = nullptr;
+    uint64_t seed = 0;
+    std::vector<TokenId> output;
+  };
+
+  void build_batch(std::span<const sched::Slice> slices);
+  Result<SliceOutcome> outcome_of(const sched::Slice& slice, std::span<const float> logits);
+  TokenInfo info_of(TokenId id, const GenerateRequest& request, std::span<const float> logits) const;
+
+  std::unique_ptr<ops::Backend> backend_;
+  uint32_t n_vocab_;
+  uint32_t n_tokens_;
+  sampling::Sampler sampler_;
+  std::unordered_map<RequestId, Sequence> sequences_;
+  // The batch of a step, kept for its memory.
+  std::vector<int32_t> rows_;
+  std::vector<ops::BatchSequence> batch_sequences_;
+  std::vector<uint32_t> logit_rows_;
+};
+
+// Pages move through the backend.
+class BackendCopier final : public kv::PageCopier {
+ public:
+  explicit BackendCopier(ops::Backend* backend) : backend_(backend) {}
+  void copy_page(kv::PageId from, kv::PageId to, uint32_t n_tokens) override {
+    backend_->copy_page(from, to, n_tokens);
+  }
+
+ private:
+  ops::Backend* backend_;
+};
+
+}  // namespace tempo9::engine

@@ -1,0 +1,205 @@
+#include "engine/script_executor.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/check.h"
+
+namespace tempo9::engine {
+namespace {
+
+Clock::Nanoseconds milliseconds(double ms) {
+  return std::chrono::duration_cast<Clock::Nanoseconds>(
+      std::chrono::duration<double, std::milli>(ms));
+}
+
+// The bytes of the character that starts text; one byte where none does.
+size_t character_size(std::string_view text) {
+  const auto lead = static_cast<uint8_t>(text[0]);
+  const size_t n = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  return std::min(n, text.size());
+}
+
+TokenInfo certain(TokenId id, const std::optional<uint32_t>& n_logprobs) {
+  TokenInfo info{.id = id, .logprob = std::nullopt, .top = {}};
+  if (n_logprobs) {
+    info.logprob = 0.0f;
+    info.top.resize(std::min(*n_logprobs, 1u), {.id = id, .logprob = 0.0f});
+  }
+  return info;
+}
+
+}  // namespace
+
+ScriptExecutor::ScriptExecutor(std::vector<ScriptLine> lines, const tokenizer::Tokenizer* tokenizer,
+                               const Clock* clock)
+    : lines_(std::move(lines)), used_(lines_.size(), false), tokenizer_(tokenizer), clock_(clock) {}
+
+const ScriptLine* ScriptExecutor::choose(const std::string& match_text) {
+  const ScriptLine* last = nullptr;
+  for (size_t i = 0; i < lines_.size(); ++i) {
+    if (match_text.find(lines_[i].when) == std::string::npos) {
+      continue;
+    }
+    last = &lines_[i];
+    if (!used_[i]) {
+      used_[i] = true;
+      return last;
+    }
+  }
+  return last;
+}
+
+std::string ScriptExecutor::start(RequestId id, const GenerateRequest& request, uint64_t /*seed*/) {
+  Playing playing;
+  playing.request = &request;
+  const ScriptLine* line = choose(request.match_text);
+  if (line != nullptr) {
+    playing.increments = increments_of(*line);
+    playing.prefill_ms = line->prefill_ms;
+    playing.delay_ms = line->delay_ms;
+  } else {
+    // Text from outside: a control token's spelling in it stays text.
+    append_text(request.echo_text.empty() ? request.match_text : request.echo_text, false,
+                &playing.increments);
+    playing.increments.push_back(increments_of(ScriptLine{}).back());
+  }
+  playing_[id] = std::move(playing);
+  return line != nullptr ? line->format : std::string();
+}
+
+void ScriptExecutor::end(RequestId id) { playing_.erase(id); }
+
+// What the line says, and last an increment that ends the reply.
+std::vector<Increment> ScriptExecutor::increments_of(const ScriptLine& line) const {
+  std::vector<Increment> increments;
+  if (line.has_pieces) {
+    for (const std::string& piece : line.pieces) {
+      append_piece(piece, &increments);
+    }
+  } else {
+    append_text(line.text, true, &increments);
+  }
+  Increment last;
+  switch (line.finish) {
+    case ScriptFinish::kStop:
+      if (tokenizer_->eos() >= 0) {
+        last.tokens.push_back({.id = tokenizer_->eos(), .logprob = std::nullopt, .top = {}});
+        last.bytes = "";  // an end token is never shown, also when ignore_eos takes it for an ordinary one
+      }
+      last.finish = {.reason = FinishReason::kStop};
+      break;
+    case ScriptFinish::kLength:
+      last.finish = {.reason = FinishReason::kLength};
+      break;
+    case ScriptFinish::kError:
+      last.finish = {
+          .reason = FinishReason::kError,
+          .error = make_error(ErrorCode::kInternal, "script line {}: the reply ends with an error",
+                              line.number)};
+      break;
+  }
+  increments.push_back(std::move(last));
+  return increments;
+}
+
+// is_exact: whether the tokens' bytes say just that. A tokenizer may put a space in front or normalise.
+std::vector<TokenId> ScriptExecutor::encode(std::string_view text, bool parse_control,
+                                            bool* is_exact) const {
+  std::vector<TokenId> ids;
+  tokenizer_->encode(text, {.add_special = false, .parse_control = parse_control}, &ids);
+  std::string bytes;
+  for (const TokenId id : ids) {
+    bytes.append(tokenizer_->token_bytes(id, true));
+  }
+  *is_exact = bytes == text;
+  return ids;
+}
+
+void ScriptExecutor::append_text(std::string_view text, bool parse_control,
+                                 std::vector<Increment>* out) const {
+  bool is_exact = false;
+  const std::vector<TokenId> ids = encode(text, parse_control, &is_exact);
+  if (is_exact) {
+    for (const TokenId id : ids) {
+      out->push_back({.tokens = {{.id = id, .logprob = std::nullopt, .top = {}}},
+                      .bytes = std::nullopt,
+                      .finish = std::nullopt});
+    }
+    return;
+  }
+  while (!text.empty()) {
+    const size_t n = character_size(text);
+    append_piece(text.substr(0, n), out);
+    text.remove_prefix(n);
+  }
+}
+
+void ScriptExecutor::append_piece(std::string_view bytes, std::vector<Increment>* out) const {
+  if (bytes.empty()) {
+    return;
+  }
+  bool is_exact = false;
+  Increment increment;
+  for (const TokenId id : encode(bytes, true, &is_exact)) {
+    increment.tokens.push_back({.id = id, .logprob = std::nullopt, .top = {}});
+  }
+  if (!is_exact) {
+    increment.bytes = std::string(bytes);
+  }
+  out->push_back(std::move(increment));
+}
+
+// When the slice is done: its share of the prompt's time, and the pause before an increment.
+Clock::Nanoseconds ScriptExecutor::due(Playing* playing, const sched::Slice& slice) const {
+  if (playing->waiting_n_past != slice.n_past) {
+    playing->waiting_n_past = slice.n_past;
+    playing->waiting_since = clock_->now();
+  }
+  double ms = 0.0;
+  const auto n_prompt = static_cast<uint32_t>(playing->request->prompt.size());
+  if (slice.n_past < n_prompt) {
+    const auto n_end =
+        std::min(n_prompt, slice.n_past + static_cast<uint32_t>(slice.tokens.size()));
+    ms += playing->prefill_ms * (n_end - slice.n_past) / (n_prompt - slice.n_cached);
+  }
+  const bool says_something = playing->next + 1 < playing->increments.size();
+  if (slice.samples && says_something) {
+    ms += playing->delay_ms;
+  }
+  return playing->waiting_since + milliseconds(ms);
+}
+
+Result<std::vector<SliceOutcome>> ScriptExecutor::step(std::span<const sched::Slice> slices) {
+  std::vector<SliceOutcome> outcomes(slices.size());
+  next_due_ = Clock::Nanoseconds::max();
+  for (size_t i = 0; i < slices.size(); ++i) {
+    const sched::Slice& slice = slices[i];
+    SliceOutcome& outcome = outcomes[i];
+    const auto it = playing_.find(slice.id);
+    T9_CHECK(it != playing_.end());
+    Playing& playing = it->second;
+    const Clock::Nanoseconds when = due(&playing, slice);
+    if (clock_->now() < when) {
+      outcome.done = false;
+      next_due_ = std::min(next_due_, when);
+      continue;
+    }
+    playing.waiting_n_past = ~0u;
+    const std::vector<TokenId>& prompt = playing.request->prompt;
+    for (size_t r = slice.first_logit_row; r < slice.tokens.size(); ++r) {
+      if (const size_t position = slice.n_past + r + 1; position < prompt.size()) {
+        outcome.prompt.push_back(certain(prompt[position], playing.request->n_logprobs));
+      }
+    }
+    if (slice.samples && playing.next < playing.increments.size()) {
+      outcome.next = std::move(playing.increments[playing.next++]);
+      for (TokenInfo& info : outcome.next.tokens) {
+        info = certain(info.id, playing.request->n_logprobs);
+      }
+    }
+  }
+  return outcomes;
+}
+
+}  // namespace tempo9::engine

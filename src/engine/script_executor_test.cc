@@ -1,0 +1,224 @@
+#include "engine/script_executor.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "engine/step_loop.h"
+#include "engine/testing/fake_clock.h"
+
+namespace tempo9::engine {
+namespace {
+
+class NoCopier final : public kv::PageCopier {
+ public:
+  void copy_page(kv::PageId, kv::PageId, uint32_t) override {}
+};
+
+struct Heard {
+  std::string text;
+  std::vector<std::string> increments;  // of events that brought text
+  std::vector<TokenId> tokens;
+  std::optional<Event::Finish> finish;
+  Usage usage;
+  std::string format;
+  int64_t finished_ms = -1;
+};
+
+// With g++ 12, designated initialisers of so large a struct in an argument give a false "maybe uninitialized".
+template <typename Set>
+GenerateRequest with(Set set) {
+  GenerateRequest request;
+  set(request);
+  return request;
+}
+
+struct Fixture {
+  explicit Fixture(std::string_view script)
+      : tokenizer(tokenizer::make_byte_tokenizer()),
+        executor(*parse_script(script, "test"), tokenizer.get(), &clock),
+        loop({.limits = {}, .n_pages = 4096, .max_length = 4096, .cache_secret = {1, 2}},
+             tokenizer.get(), &executor, &copier) {}
+
+  RequestId ask(const std::string& text, GenerateRequest request = {}) {
+    const RequestId id = ++last_id;
+    tokenizer->encode(text, {}, &request.prompt);
+    request.match_text = text;
+    loop.submit(id, std::move(request), 1, [this, id](Event&& event) {
+      Heard& h = heard[id];
+      EXPECT_FALSE(h.finish.has_value());
+      h.text += event.text;
+      if (!event.text.empty()) h.increments.push_back(event.text);
+      for (const TokenInfo& info : event.tokens) h.tokens.push_back(info.id);
+      h.usage = event.usage;
+      h.format = event.format;
+      if (event.finish) {
+        h.finish = event.finish;
+        h.finished_ms = clock.now().count() / 1000000;
+      }
+    });
+    return id;
+  }
+  void run() {
+    for (int i = 0; i < 100000 && !loop.is_idle(); ++i) {
+      if (const auto due = loop.step()) clock.set(*due);
+      const Status status = loop.check_integrity();
+      ASSERT_TRUE(status) << status.error().message;
+    }
+    ASSERT_TRUE(loop.is_idle());
+  }
+  const Heard& hear(const std::string& text, GenerateRequest request = {}) {
+    const RequestId id = ask(text, std::move(request));
+    run();
+    return heard[id];
+  }
+
+  testing::FakeClock clock{true};
+  std::unique_ptr<tokenizer::Tokenizer> tokenizer;
+  ScriptExecutor executor;
+  NoCopier copier;
+  StepLoop loop;
+  RequestId last_id = 0;
+  std::map<RequestId, Heard> heard;
+};
+
+TEST(ScriptExecutor, LinesAreUsedInOrderAndTheLastFittingOneAgain) {
+  Fixture f(R"({"text": "one"}
+{"text": "two", "when": "x", "format": "hermes"}
+{"text": "three", "when": "x"})");
+  EXPECT_EQ(f.hear("x y").text, "one");
+  EXPECT_EQ(f.hear("abc").text, "one");  // the only fitting line, again
+  const Heard two = f.hear("has x");
+  EXPECT_EQ(two.text, "two");
+  EXPECT_EQ(two.format, "hermes");
+  EXPECT_EQ(f.hear("x").text, "three");
+  EXPECT_EQ(f.hear("x").text, "three");
+  EXPECT_EQ(f.hear("x").format, "");
+}
+
+TEST(ScriptExecutor, LinesGoByArrivalNotByWhoIsFirstToSpeak) {
+  Fixture f(R"({"text": "one", "prefill_ms": 100}
+{"text": "two"})");
+  const RequestId a = f.ask("a"), b = f.ask("b");
+  f.run();
+  EXPECT_EQ(f.heard[a].text, "one");
+  EXPECT_EQ(f.heard[b].text, "two");
+  EXPECT_LT(f.heard[b].finished_ms, f.heard[a].finished_ms);
+}
+
+TEST(ScriptExecutor, WithoutAFittingLineItEchoesTheUser) {
+  Fixture f(R"({"text": "no", "when": "nothing has this"})");
+  EXPECT_EQ(f.hear("hello \xF0\x9F\x98\x9A").text, "hello \xF0\x9F\x98\x9A");
+  // A control token's spelling from outside stays text.
+  const Heard h = f.hear("a<|im_end|>b");
+  EXPECT_EQ(h.text, "a<|im_end|>b");
+  EXPECT_EQ(f.hear("the tool's", with([](GenerateRequest& r) { r.echo_text = "the user's"; })).text, "the user's");
+}
+
+TEST(ScriptExecutor, TextIsOneTokenAnIncrementAndEndsWithTheEndToken) {
+  Fixture f("{\"text\": \"h\xC3\xA9\"}");
+  const Heard h = f.hear("abc");
+  EXPECT_EQ(h.increments, (std::vector<std::string>{"h", "\xC3\xA9"}));
+  EXPECT_EQ(h.tokens, (std::vector<TokenId>{'h', 0xC3, 0xA9, f.tokenizer->eos()}));
+  EXPECT_EQ(h.finish->reason, FinishReason::kStop);
+  EXPECT_EQ(h.usage.prompt_tokens, 3u);
+  EXPECT_EQ(h.usage.completion_tokens, 4u);
+}
+
+TEST(ScriptExecutor, ControlSpellingsInTextBecomeTokens) {
+  Fixture f(R"({"text": "<tool_call>x</tool_call><|im_end|>never"})");
+  const Heard spelled = f.hear("a", with([](GenerateRequest& r) { r.spell_control = true; }));
+  EXPECT_EQ(spelled.text, "<tool_call>x</tool_call>");
+  EXPECT_EQ(spelled.tokens.size(), 4u);
+  EXPECT_EQ(spelled.finish->reason, FinishReason::kStop);
+  EXPECT_EQ(f.hear("a").text, "x");
+}
+
+TEST(ScriptExecutor, PiecesAreIncrementsOfWholeCharacters) {
+  // B68: an emoji split over pieces; and a mark cut in the middle.
+  Fixture f(R"({"pieces": ["ab", {"b64": "8J8="}, {"b64": "p5E="}, "<tool_", "call>", {"b64": "/w=="}]})");
+  const Heard h = f.hear("a", with([](GenerateRequest& r) { r.spell_control = true; }));
+  EXPECT_EQ(h.increments,
+            (std::vector<std::string>{"ab", "\xF0\x9F\xA7\x91", "<tool_", "call>", "\xEF\xBF\xBD"}));
+}
+
+TEST(ScriptExecutor, FinishReasons) {
+  Fixture f(R"({"text": "a", "finish": "length"}
+{"text": "b", "finish": "error"}
+{"pieces": []})");
+  EXPECT_EQ(f.hear("x").finish->reason, FinishReason::kLength);
+  const Heard error = f.hear("x");
+  EXPECT_EQ(error.text, "b");
+  EXPECT_EQ(error.finish->reason, FinishReason::kError);
+  EXPECT_NE(error.finish->error->message.find("line 2"), std::string::npos);
+  const Heard empty = f.hear("x");
+  EXPECT_EQ(empty.text, "");
+  EXPECT_EQ(empty.finish->reason, FinishReason::kStop);
+}
+
+TEST(ScriptExecutor, LimitsAndStopsWorkAsWithAModel) {
+  Fixture f(R"({"text": "hello world"})");
+  const Heard cut = f.hear("x", with([](GenerateRequest& r) { r.max_tokens = 4; }));
+  EXPECT_EQ(cut.text, "hell");
+  EXPECT_EQ(cut.finish->reason, FinishReason::kLength);
+  EXPECT_EQ(cut.usage.completion_tokens, 4u);
+  const Heard stopped = f.hear("x", with([](GenerateRequest& r) { r.stop = {"o w"}; }));
+  EXPECT_EQ(stopped.text, "hell");
+  EXPECT_EQ(*stopped.finish->stop_string, "o w");
+  EXPECT_EQ(f.hear("x", with([](GenerateRequest& r) { r.max_tokens = 0; })).text, "");
+  EXPECT_EQ(f.hear("x", with([](GenerateRequest& r) { r.stop_token_ids = {'w'}; })).text, "hello ");
+  EXPECT_EQ(f.hear("x", with([](GenerateRequest& r) { r.ignore_eos = true; })).text, "hello world");
+}
+
+TEST(ScriptExecutor, TimesAreKept) {
+  Fixture f(R"({"text": "abcd", "prefill_ms": 1000, "delay_ms": 50})");
+  std::string prompt(1500, 'p');
+  const Heard h = f.hear(prompt);
+  EXPECT_EQ(h.finished_ms, 1000 + 4 * 50);
+  const Heard again = f.hear(prompt);  // cached but for the last token: its one slice takes the prompt's time
+  EXPECT_EQ(again.usage.cached_tokens, 1499u);
+  EXPECT_EQ(again.finished_ms, 2 * (1000 + 4 * 50));
+}
+
+TEST(ScriptExecutor, RequestsWaitSideBySide) {
+  Fixture f(R"({"text": "abcd", "delay_ms": 100})");
+  std::vector<RequestId> ids;
+  for (int i = 0; i < 8; ++i) {
+    ids.push_back(f.ask("request " + std::to_string(i)));
+  }
+  f.run();
+  for (const RequestId id : ids) {
+    EXPECT_EQ(f.heard[id].finished_ms, 400);
+  }
+}
+
+TEST(ScriptExecutor, CancelledWhileItWaits) {
+  Fixture f(R"({"text": "abcd", "delay_ms": 100})");
+  const RequestId id = f.ask("x");
+  f.clock.set(*f.loop.step());
+  f.loop.step();
+  f.loop.cancel(id);
+  EXPECT_TRUE(f.loop.is_idle());
+  EXPECT_EQ(f.heard[id].text, "a");
+  EXPECT_EQ(f.heard[id].finish->reason, FinishReason::kCancelled);
+}
+
+TEST(ScriptExecutor, LogprobsOfWhatIsCertain) {
+  Fixture f(R"({"text": "a"})");
+  std::vector<TokenInfo> prompt, tokens;
+  f.loop.submit(100, with([](GenerateRequest& r) { r.prompt = {'x', 'y'}; r.n_logprobs = 3; r.prompt_logprobs = true; }), 1,
+                [&](Event&& event) {
+                  if (!event.prompt_tokens.empty()) prompt = event.prompt_tokens;
+                  tokens.insert(tokens.end(), event.tokens.begin(), event.tokens.end());
+                });
+  f.run();
+  ASSERT_EQ(prompt.size(), 2u);
+  EXPECT_FALSE(prompt[0].logprob.has_value());
+  EXPECT_EQ(prompt[1].id, 'y');
+  EXPECT_EQ(*prompt[1].logprob, 0.0f);
+  ASSERT_EQ(tokens.size(), 2u);
+  EXPECT_EQ(tokens[0].top.size(), 1u);
+}
+
+}  // namespace
+}  // namespace tempo9::engine

@@ -1,0 +1,178 @@
+#include "engine/step_loop.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace tempo9::engine {
+
+StepLoop::StepLoop(const StepLoopOptions& options, const tokenizer::Tokenizer* tokenizer,
+                   Executor* executor, kv::PageCopier* copier)
+    : options_(options),
+      tokenizer_(tokenizer),
+      executor_(executor),
+      cache_(options.n_pages, options.cache_secret, copier),
+      scheduler_(options.limits, &cache_) {
+  T9_CHECK(uint64_t{options.n_pages} * kv::kPageTokens >= options.max_length);
+}
+
+void StepLoop::submit(RequestId id, GenerateRequest request, uint64_t seed, EventSink sink) {
+  const auto n_prompt = static_cast<uint32_t>(request.prompt.size());
+  T9_CHECK(n_prompt > 0 && n_prompt <= options_.max_length);
+  const uint32_t room = options_.max_length - n_prompt;
+  const uint32_t max_new = std::min(request.max_tokens.value_or(room), room);
+  auto active = std::make_unique<Active>(std::move(request), max_new, *tokenizer_);
+  active->sink = std::move(sink);
+  active->seed = seed;
+  active->format = executor_->start(id, active->request, seed);
+  scheduler_.add({id, active->request.prompt, active->request.prompt_logprobs});
+  const bool inserted = active_.emplace(id, std::move(active)).second;
+  T9_CHECK(inserted);
+}
+
+void StepLoop::cancel(RequestId id) {
+  const auto it = active_.find(id);
+  if (it == active_.end()) {
+    return;
+  }
+  const std::unique_ptr<Active> active = std::move(it->second);
+  drop(id);
+  Event event;
+  active->reply.end({.reason = FinishReason::kCancelled}, &event);
+  send(active.get(), std::move(event));
+}
+
+void StepLoop::end_all(const Event::Finish& finish) {
+  while (!active_.empty()) {
+    const RequestId id = active_.begin()->first;
+    const std::unique_ptr<Active> active = std::move(active_.begin()->second);
+    drop(id);
+    Event event;
+    active->reply.end(finish, &event);
+    send(active.get(), std::move(event));
+  }
+}
+
+void StepLoop::drop(RequestId id) {
+  scheduler_.remove(id);
+  executor_->end(id);
+  active_.erase(id);
+}
+
+void StepLoop::send(Active* active, Event event) {
+  event.format = active->format;
+  event.seed = active->seed;
+  event.prompt_done = active->prompt_done;
+  event.usage = {.prompt_tokens = static_cast<uint32_t>(active->request.prompt.size()),
+                 .cached_tokens = active->n_cached,
+                 .completion_tokens = active->reply.n_tokens()};
+  active->sink(std::move(event));
+}
+
+void StepLoop::fail_step(std::span<const sched::Slice> slices, const Error& error) {
+  std::vector<RequestId> ids;
+  for (const sched::Slice& slice : slices) {
+    ids.push_back(slice.id);
+  }
+  for (const RequestId id : ids) {
+    const std::unique_ptr<Active> active = std::move(active_.at(id));
+    drop(id);
+    Event event;
+    active->reply.end({.reason = FinishReason::kError, .error = error}, &event);
+    send(active.get(), std::move(event));
+  }
+}
+
+std::optional<Event> StepLoop::event_of(Active* active, const sched::Slice& slice,
+                                        SliceOutcome outcome) {
+  Event event;
+  const auto n_prompt = static_cast<uint32_t>(active->request.prompt.size());
+  active->n_cached = slice.n_cached;
+  const uint32_t n_done =
+      std::min(n_prompt, slice.n_past + static_cast<uint32_t>(slice.tokens.size()));
+  bool has_news = n_done > active->prompt_done;
+  active->prompt_done = std::max(active->prompt_done, n_done);
+  if (active->request.prompt_logprobs && active->prompt_infos.size() < n_prompt) {
+    active->prompt_infos.resize(std::max<size_t>(1, active->prompt_infos.size()));
+    active->prompt_infos[0].id = active->request.prompt[0];
+    // A prompt that was read again after preemption: what is known already comes a second time.
+    size_t position = slice.n_past + slice.first_logit_row + 1;
+    for (TokenInfo& info : outcome.prompt) {
+      if (position++ == active->prompt_infos.size()) {
+        active->prompt_infos.push_back(std::move(info));
+      }
+    }
+    if (active->prompt_infos.size() == n_prompt) {
+      event.prompt_tokens = active->prompt_infos;
+    }
+  }
+  if (slice.samples) {
+    has_news = true;
+    if (active->max_new == 0) {
+      active->reply.end({.reason = FinishReason::kLength}, &event);
+    } else {
+      active->reply.add(std::move(outcome.next), &event);
+    }
+  }
+  return has_news ? std::optional(std::move(event)) : std::nullopt;
+}
+
+std::optional<Clock::Nanoseconds> StepLoop::step() {
+  const std::span<const sched::Slice> slices = scheduler_.plan();
+  T9_CHECK(!slices.empty());
+  auto outcomes = executor_->step(slices);
+  ++n_steps_;
+  if (!outcomes) {
+    fail_step(slices, outcomes.error());
+    return std::nullopt;
+  }
+  T9_CHECK(outcomes->size() == slices.size());
+
+  struct Message {
+    RequestId id;
+    Event event;
+  };
+  std::vector<Message> messages;
+  std::vector<sched::SliceResult> results(slices.size());
+  bool any_done = false;
+  for (size_t i = 0; i < slices.size(); ++i) {
+    SliceOutcome& outcome = (*outcomes)[i];
+    results[i].done = outcome.done;
+    if (!outcome.done) {
+      continue;
+    }
+    any_done = true;
+    for (const TokenInfo& info : outcome.next.tokens) {
+      results[i].tokens.push_back(info.id);
+    }
+    Active* active = active_.at(slices[i].id).get();
+    if (auto event = event_of(active, slices[i], std::move(outcome))) {
+      messages.push_back({slices[i].id, std::move(*event)});
+    }
+    // A sequence that goes on needs a token to go on from.
+    T9_CHECK(!slices[i].samples || active->reply.ended() || !results[i].tokens.empty());
+  }
+  scheduler_.apply(results);
+
+  // Pages and places are free before a client learns that its request has ended.
+  for (Message& message : messages) {
+    const auto it = active_.find(message.id);
+    if (!it->second->reply.ended()) {
+      send(it->second.get(), std::move(message.event));
+      continue;
+    }
+    const std::unique_ptr<Active> active = std::move(it->second);
+    drop(message.id);
+    send(active.get(), std::move(message.event));
+  }
+  return any_done ? std::nullopt : std::optional(executor_->next_due());
+}
+
+Stats StepLoop::stats() const {
+  return {.n_running = scheduler_.n_running(),
+          .n_waiting = scheduler_.n_waiting(),
+          .n_steps = n_steps_};
+}
+
+}  // namespace tempo9::engine

@@ -1,0 +1,71 @@
+// The Engine: a StepLoop on a thread of its own, and the messages to it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/engine.h"
+#include "engine/executor.h"
+#include "engine/step_loop.h"
+
+namespace tempo9::engine {
+
+// Everything that an engine is made of. In order: what is lower may point to what is above it.
+struct EngineParts {
+  ModelInfo info;
+  uint32_t n_ids = 0;  // prompt token ids are below it
+  StepLoopOptions loop;
+  std::unique_ptr<Clock> clock;
+  std::unique_ptr<tokenizer::Tokenizer> tokenizer;
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<kv::PageCopier> copier;
+};
+
+// While no request is in flight the thread sleeps.
+class ThreadedEngine final : public Engine {
+ public:
+  explicit ThreadedEngine(EngineParts parts);
+  ~ThreadedEngine() override;
+
+  Result<RequestId> submit(GenerateRequest request, EventSink sink) override;
+  void cancel(RequestId id) override;
+  const ModelInfo& info() const override { return parts_.info; }
+  const tokenizer::Tokenizer& tokenizer() const override { return *parts_.tokenizer; }
+  Stats stats() const override;
+
+ private:
+  struct Submission {
+    GenerateRequest request;
+    uint64_t seed;
+    EventSink sink;
+  };
+  struct Message {
+    RequestId id;
+    std::unique_ptr<Submission> submission;  // null: a cancellation
+  };
+
+  void run();
+  static void submit_to(StepLoop* loop, Message* message);
+  void run_until_stopped(StepLoop* loop);
+  // Waits until there is a message, or until: a due time, or for ever (none). False: the engine stops.
+  bool receive(StepLoop* loop, bool must_wait, std::optional<Clock::Nanoseconds> until);
+  void publish(const Stats& stats);
+
+  EngineParts parts_;
+  std::atomic<RequestId> next_id_{1};
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Message> inbox_;   // guarded by mutex_
+  bool stopping_ = false;        // guarded by mutex_
+  std::string failure_;          // guarded by mutex_; why the thread is gone, if it is
+  Stats stats_;                  // guarded by mutex_
+  std::jthread thread_;          // last: it uses all of the above
+};
+
+}  // namespace tempo9::engine
