@@ -40,6 +40,6 @@ function(t9_test target source)
   add_executable(${target} ${source})
   target_link_libraries(${target} PRIVATE ${TEST_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${target} PRIVATE
-    T9_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data" T9_BUILD_DIR="${CMAKE_BINARY_DIR}")
+    T9_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
   gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${TEST_LABELS}")
 endfunction()
