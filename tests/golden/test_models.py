@@ -99,7 +99,7 @@ def check_top_list(entry: dict, following: int, ids, values, tolerance: float) -
             assert entry[token] <= values[-1] + 2 * tolerance, f"{token} is not among the reference's 24 most likely"
 
 
-@pytest.mark.parametrize("isa, best", tables())
+@pytest.mark.parametrize("isa, best", list(tables()))
 @pytest.mark.parametrize("case", F32_CASES, ids=lambda c: c.name)
 def test_f32(case, isa, best, folder):
     reference = Reference(case)
@@ -137,7 +137,7 @@ def deviations(case, reference, server, n):
     return np.array(out)
 
 
-@pytest.mark.parametrize("isa, best", tables())
+@pytest.mark.parametrize("isa, best", list(tables()))
 @pytest.mark.parametrize("case", QUANT_CASES, ids=lambda c: c.name)
 def test_quantised(case, isa, best, folder, record_property):
     reference = Reference(case)

@@ -126,7 +126,7 @@ def check(path, isa, prompts, neighbours, n_new, kv_type="f16", max_length=2048)
         assert answers == first, "two threads, all at once"
 
 
-@pytest.mark.parametrize("isa", tables())
+@pytest.mark.parametrize("isa", list(tables()))
 @pytest.mark.parametrize("name", TINY)
 def test_tiny(name, isa, tmp_path):
     case = CASES[name]
@@ -141,7 +141,7 @@ def real_model(name: str) -> Path:
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("isa", tables())
+@pytest.mark.parametrize("isa", list(tables()))
 @pytest.mark.parametrize("name", REAL)
 def test_real(name, isa):
     path = real_model(name)
