@@ -22,9 +22,9 @@ struct Increment {
 };
 
 struct SliceOutcome {
-  bool done = true;                 // false: not yet, the slice comes again
-  std::vector<TokenInfo> prompt;    // for each logit row whose next token is in the prompt: that token
-  Increment next;                   // when the slice samples
+  uint32_t n_rows = 0;              // rows that are done; the others come again
+  std::vector<TokenInfo> prompt;    // for each such logit row whose next token is in the prompt: that token
+  Increment next;                   // when all rows are done and the slice samples
 };
 
 // Threads: the engine's.

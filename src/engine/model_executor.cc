@@ -61,6 +61,7 @@ Result<SliceOutcome> ModelExecutor::outcome_of(const sched::Slice& slice,
   Sequence& sequence = it->second;
   const GenerateRequest& request = *sequence.request;
   SliceOutcome outcome;
+  outcome.n_rows = static_cast<uint32_t>(slice.tokens.size());
   for (uint32_t row = slice.first_logit_row; row < slice.tokens.size(); ++row) {
     const size_t position = size_t{slice.n_past} + row + 1;
     if (position < request.prompt.size()) {

@@ -150,8 +150,9 @@ void ScriptExecutor::append_piece(std::string_view bytes, std::vector<Increment>
   out->push_back(std::move(increment));
 }
 
-// When the slice is done: its share of the prompt's time, and the pause before an increment.
-Clock::Nanoseconds ScriptExecutor::due(Playing* playing, const sched::Slice& slice) const {
+// When the first n_rows of the slice are done: their share of the prompt's time, and the pause before an increment.
+Clock::Nanoseconds ScriptExecutor::due(Playing* playing, const sched::Slice& slice,
+                                       uint32_t n_rows) const {
   if (playing->waiting_n_past != slice.n_past) {
     playing->waiting_n_past = slice.n_past;
     playing->waiting_since = clock_->now();
@@ -159,12 +160,11 @@ Clock::Nanoseconds ScriptExecutor::due(Playing* playing, const sched::Slice& sli
   double ms = 0.0;
   const auto n_prompt = static_cast<uint32_t>(playing->request->prompt.size());
   if (slice.n_past < n_prompt) {
-    const auto n_end =
-        std::min(n_prompt, slice.n_past + static_cast<uint32_t>(slice.tokens.size()));
+    const auto n_end = std::min(n_prompt, slice.n_past + n_rows);
     ms += playing->prefill_ms * (n_end - slice.n_past) / (n_prompt - slice.n_cached);
   }
   const bool says_something = playing->next + 1 < playing->increments.size();
-  if (slice.samples && says_something) {
+  if (slice.samples && n_rows == slice.tokens.size() && says_something) {
     ms += playing->delay_ms;
   }
   return playing->waiting_since + milliseconds(ms);
@@ -179,20 +179,25 @@ Result<std::vector<SliceOutcome>> ScriptExecutor::step(std::span<const sched::Sl
     const auto it = playing_.find(slice.id);
     T9_CHECK(it != playing_.end());
     Playing& playing = it->second;
-    const Clock::Nanoseconds when = due(&playing, slice);
+    auto n_rows = static_cast<uint32_t>(slice.tokens.size());
+    if (slice.samples && n_rows > 1 && playing.delay_ms > 0.0) {
+      --n_rows;  // the prompt is read before the pause begins, and others may use it meanwhile
+    }
+    const Clock::Nanoseconds when = due(&playing, slice, n_rows);
     if (clock_->now() < when) {
-      outcome.done = false;
       next_due_ = std::min(next_due_, when);
       continue;
     }
     playing.waiting_n_past = ~0u;
+    outcome.n_rows = n_rows;
     const std::vector<TokenId>& prompt = playing.request->prompt;
-    for (size_t r = slice.first_logit_row; r < slice.tokens.size(); ++r) {
+    for (size_t r = slice.first_logit_row; r < n_rows; ++r) {
       if (const size_t position = slice.n_past + r + 1; position < prompt.size()) {
         outcome.prompt.push_back(certain(prompt[position], playing.request->n_logprobs));
       }
     }
-    if (slice.samples && playing.next < playing.increments.size()) {
+    const bool samples = slice.samples && n_rows == slice.tokens.size();
+    if (samples && playing.next < playing.increments.size()) {
       outcome.next = std::move(playing.increments[playing.next++]);
       for (TokenInfo& info : outcome.next.tokens) {
         info = certain(info.id, playing.request->n_logprobs);

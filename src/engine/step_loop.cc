@@ -90,7 +90,7 @@ std::optional<Event> StepLoop::event_of(Active* active, const sched::Slice& slic
   const auto n_prompt = static_cast<uint32_t>(active->request.prompt.size());
   active->n_cached = slice.n_cached;
   const uint32_t n_done =
-      std::min(n_prompt, slice.n_past + static_cast<uint32_t>(slice.tokens.size()));
+      std::min(n_prompt, slice.n_past + outcome.n_rows);
   bool has_news = n_done > active->prompt_done;
   active->prompt_done = std::max(active->prompt_done, n_done);
   if (active->request.prompt_logprobs && active->prompt_infos.size() < n_prompt) {
@@ -107,7 +107,7 @@ std::optional<Event> StepLoop::event_of(Active* active, const sched::Slice& slic
       event.prompt_tokens = active->prompt_infos;
     }
   }
-  if (slice.samples) {
+  if (slice.samples && outcome.n_rows == slice.tokens.size()) {
     has_news = true;
     if (active->max_new == 0) {
       active->reply.end({.reason = FinishReason::kLength}, &event);
@@ -138,8 +138,9 @@ std::optional<Clock::Nanoseconds> StepLoop::step() {
   bool any_done = false;
   for (size_t i = 0; i < slices.size(); ++i) {
     SliceOutcome& outcome = (*outcomes)[i];
-    results[i].done = outcome.done;
-    if (!outcome.done) {
+    const bool samples = slices[i].samples && outcome.n_rows == slices[i].tokens.size();
+    results[i].n_rows = outcome.n_rows;
+    if (outcome.n_rows == 0) {
       continue;
     }
     any_done = true;
@@ -151,7 +152,7 @@ std::optional<Clock::Nanoseconds> StepLoop::step() {
       messages.push_back({slices[i].id, std::move(*event)});
     }
     // A sequence that goes on needs a token to go on from.
-    T9_CHECK(!slices[i].samples || active->reply.ended() || !results[i].tokens.empty());
+    T9_CHECK(!samples || active->reply.ended() || !results[i].tokens.empty());
   }
   scheduler_.apply(results);
 

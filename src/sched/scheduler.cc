@@ -183,19 +183,21 @@ void Scheduler::preempt_youngest() {
 void Scheduler::apply(std::span<const SliceResult> results) {
   T9_CHECK(results.size() == slices_.size());
   for (size_t i = 0; i < results.size(); ++i) {
-    if (!results[i].done) {
+    const SliceResult& result = results[i];
+    const Slice& slice = slices_[i];
+    T9_CHECK(result.n_rows <= slice.tokens.size());
+    T9_CHECK(result.tokens.empty() || (slice.samples && result.n_rows == slice.tokens.size()));
+    if (result.n_rows == 0) {
       continue;
     }
-    const Slice& slice = slices_[i];
     const auto it = std::ranges::find(running_, slice.id, &Sequence::id);
     T9_CHECK(it != running_.end());
-    it->n_computed += static_cast<uint32_t>(slice.tokens.size());
+    it->n_computed += result.n_rows;
     if (it->all_logits) {
       it->n_logits_done = std::max(it->n_logits_done, std::min(it->n_computed, it->n_prompt));
     }
     it->lease.commit(std::span(it->tokens).first(it->n_computed));
-    T9_CHECK(slice.samples || results[i].tokens.empty());
-    it->tokens.insert(it->tokens.end(), results[i].tokens.begin(), results[i].tokens.end());
+    it->tokens.insert(it->tokens.end(), result.tokens.begin(), result.tokens.end());
   }
   slices_.clear();
 }

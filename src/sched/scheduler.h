@@ -40,8 +40,8 @@ struct Slice {
 };
 
 struct SliceResult {
-  bool done = true;             // false: nothing was computed, the slice comes again
-  std::vector<TokenId> tokens;  // what follows, when the slice samples: usually one
+  uint32_t n_rows = 0;          // how many of the slice's rows were computed; the others come again
+  std::vector<TokenId> tokens;  // what follows, when the whole slice was computed and it samples: usually one
 };
 
 // Rules of a plan:

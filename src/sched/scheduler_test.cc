@@ -65,7 +65,7 @@ struct Fixture {
       n_logit_rows += slice.tokens.size() - slice.first_logit_row;
       cached[slice.id] = slice.n_cached;
       const uint64_t hash = arena.compute(slice.pages, slice.n_past, slice.tokens);
-      results.emplace_back();
+      results.push_back({.n_rows = static_cast<uint32_t>(slice.tokens.size()), .tokens = {}});
       for (size_t r = slice.first_logit_row; r < slice.tokens.size(); ++r) {
         logits_at[slice.id].push_back(slice.n_past + r);
       }
@@ -242,7 +242,14 @@ TEST(Scheduler, WhatIsNotDoneComesAgain) {
   f.add(1, iota(5), 1);
   const auto first = f.scheduler.plan();
   ASSERT_EQ(first.size(), 1u);
-  f.scheduler.apply(std::vector<SliceResult>{{.done = false, .tokens = {}}});
+  f.scheduler.apply(std::vector<SliceResult>{{.n_rows = 0, .tokens = {}}});
+  const auto second = f.scheduler.plan();
+  EXPECT_EQ(second[0].n_past, 0u);
+  f.arena.compute(second[0].pages, 0, second[0].tokens.first(3));
+  f.scheduler.apply(std::vector<SliceResult>{{.n_rows = 3, .tokens = {}}});
+  f.check();
+  f.step();
+  EXPECT_EQ(f.plan, (std::vector<Planned>{{1, 3, 2}}));
   f.run();
   EXPECT_TRUE(f.right(1));
 }
