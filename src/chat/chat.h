@@ -64,15 +64,29 @@ class ChatTemplate {
 
   bool empty() const { return source_.empty(); }
   const std::string& source() const { return source_; }
-  bool takes_parts() const { return takes_parts_; }      // walks content arrays itself
-  bool uses_thinking() const { return uses_thinking_; }  // knows <think> blocks
+  bool takes_parts() const { return traits_.user_parts; }     // walks content arrays itself
+  bool uses_thinking() const { return traits_.thinking; }     // knows <think> blocks
+  bool uses_tools() const { return traits_.tools; }           // shows the tools; if not, render() does
+  const TemplateTokens& tokens() const { return tokens_; }
+
+  // What the template was found to do, by running it over small conversations when it was compiled.
+  struct Traits {
+    bool user_parts = false, system_parts = false, assistant_parts = false, tool_parts = false;
+    bool thinking = false;
+    bool tools = false;
+    bool developer = false;     // knows the role
+    bool null_content = false;  // takes an assistant's null content beside calls without printing "None"
+  };
 
  private:
+  Result<std::vector<Segment>> run(const Json& messages, const RenderInput& input) const;
+  Json messages_json(const std::vector<Message>& messages) const;
+  void probe();
+
   std::string source_;
   TemplateTokens tokens_;
   std::shared_ptr<const jinja::Program> program_;
-  bool takes_parts_ = false;
-  bool uses_thinking_ = false;
+  Traits traits_;
 };
 
 }  // namespace tempo9::chat

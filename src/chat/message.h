@@ -35,9 +35,11 @@ struct Message {
   std::string tool_call_id;          // tool only
   std::string name;                  // tool or participant name; empty: none
   Json extra = Json::object();       // every other field, handed to the template as it came
+  std::vector<std::string> keys;     // order of the fields as they came; empty: the usual one
 
   // The text of the message: the string, or its text parts joined without anything between them.
   std::string joined_text() const;
+  bool has_parts_beside_text() const;
 };
 
 struct Tool {
