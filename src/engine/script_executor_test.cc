@@ -184,7 +184,7 @@ TEST(ScriptExecutor, RequestsWaitSideBySide) {
   Fixture f(R"({"text": "abcd", "delay_ms": 100})");
   std::vector<RequestId> ids;
   for (int i = 0; i < 8; ++i) {
-    ids.push_back(f.ask("request " + std::to_string(i)));
+    ids.push_back(f.ask(std::to_string(i) + " request"));
   }
   f.run();
   for (const RequestId id : ids) {

@@ -31,9 +31,9 @@ struct NewSequence {
 // Rows of one sequence in a step. Spans are valid until apply(), remove() or the next plan().
 struct Slice {
   SequenceId id = 0;
-  std::span<const TokenId> tokens;  // one a row
+  std::span<const TokenId> tokens = {};  // one a row
   uint32_t n_past = 0;              // tokens before them, already in the cache
-  std::span<const PageId> pages;    // covers n_past + rows
+  std::span<const PageId> pages = {};  // covers n_past + rows
   uint32_t first_logit_row = 0;     // logits are wanted from this row of the slice on (its size: none)
   bool samples = false;             // the last row's logits choose the sequence's next token
   uint32_t n_cached = 0;            // prompt tokens that were found in the cache at first admission

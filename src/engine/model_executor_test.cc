@@ -1,0 +1,111 @@
+#include "engine/model_executor.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace tempo9::engine {
+namespace {
+
+// Gives the logits that a test sets, and keeps the batch that it was given.
+class StubBackend final : public ops::Backend {
+ public:
+  Result<std::span<const float>> step(const ops::Batch& batch) override {
+    tokens.assign(batch.tokens.begin(), batch.tokens.end());
+    sequences.assign(batch.sequences.begin(), batch.sequences.end());
+    logit_rows.assign(batch.logit_rows.begin(), batch.logit_rows.end());
+    return std::span<const float>(logits);
+  }
+  void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override {
+    copied = {from, to, n_tokens};
+  }
+  void drop_page(ops::PageId) override {}
+  uint64_t page_bytes() const override { return 1; }
+  uint64_t weight_bytes() const override { return 1; }
+  std::string_view name() const override { return "stub"; }
+
+  std::vector<float> logits;
+  std::vector<int32_t> tokens;
+  std::vector<ops::BatchSequence> sequences;
+  std::vector<uint32_t> logit_rows;
+  std::vector<uint32_t> copied;
+};
+
+struct Fixture {
+  Fixture() {
+    auto owned = std::make_unique<StubBackend>();
+    backend = owned.get();
+    executor.emplace(std::move(owned), 4, 3);
+    greedy.prompt = {0, 1, 2};
+    greedy.sampling.temperature = 0.0f;
+  }
+  StubBackend* backend = nullptr;
+  std::optional<ModelExecutor> executor;
+  GenerateRequest greedy;
+};
+
+TEST(ModelExecutor, BuildsTheBatchAndReadsEachSequencesLogits) {
+  Fixture f;
+  GenerateRequest other = f.greedy;
+  other.n_logprobs = 2;
+  f.executor->start(1, f.greedy, 0);
+  f.executor->start(2, other, 0);
+  const std::vector<TokenId> a = {0}, b = {0, 1, 2};
+  const std::vector<kv::PageId> pages = {7};
+  f.backend->logits = {0, 5, 1, 9, /**/ 1, 0, 0, 0, /**/ 0, 2, 0, 0, /**/ 3, 0, 0, 0};
+  const auto outcomes = f.executor->step(std::vector<sched::Slice>{
+      {.id = 1, .tokens = a, .n_past = 4, .pages = pages, .first_logit_row = 0, .samples = true},
+      {.id = 2, .tokens = b, .n_past = 0, .pages = pages, .first_logit_row = 0, .samples = true}});
+  ASSERT_TRUE(outcomes);
+  EXPECT_EQ(f.backend->tokens, (std::vector<int32_t>{0, 0, 1, 2}));
+  EXPECT_EQ(f.backend->logit_rows, (std::vector<uint32_t>{0, 1, 2, 3}));
+  EXPECT_EQ(f.backend->sequences[1].first_row, 1u);
+  EXPECT_EQ(f.backend->sequences[0].n_past, 4u);
+  EXPECT_EQ((*outcomes)[0].n_rows, 1u);
+  EXPECT_EQ((*outcomes)[0].next.tokens[0].id, 1);  // 3 is more likely, but pads the vocabulary
+  EXPECT_FALSE((*outcomes)[0].next.tokens[0].logprob.has_value());
+  const SliceOutcome& second = (*outcomes)[1];
+  ASSERT_EQ(second.prompt.size(), 2u);
+  EXPECT_EQ(second.prompt[0].id, 1);
+  EXPECT_FLOAT_EQ(*second.prompt[0].logprob, -1.7436684f);  // -log(e + 3)
+  EXPECT_EQ(second.prompt[0].top[0].id, 0);
+  EXPECT_EQ(second.next.tokens[0].id, 0);
+  EXPECT_EQ(second.next.tokens[0].top.size(), 2u);
+}
+
+TEST(ModelExecutor, ASliceWithoutLogitsSamplesNothing) {
+  Fixture f;
+  f.executor->start(1, f.greedy, 0);
+  const std::vector<TokenId> tokens = {0, 1};
+  const auto outcomes = f.executor->step(
+      std::vector<sched::Slice>{{.id = 1, .tokens = tokens, .first_logit_row = 2}});
+  ASSERT_TRUE(outcomes);
+  EXPECT_TRUE(f.backend->logit_rows.empty());
+  EXPECT_EQ((*outcomes)[0].n_rows, 2u);
+  EXPECT_TRUE((*outcomes)[0].next.tokens.empty());
+}
+
+TEST(ModelExecutor, BrokenLogitsEndTheirOwnRequest) {
+  Fixture f;
+  f.executor->start(1, f.greedy, 0);
+  f.executor->start(2, f.greedy, 0);
+  const std::vector<TokenId> tokens = {0};
+  const float nan = std::nanf("");
+  f.backend->logits = {nan, nan, nan, 1, 0, 0, 1, 0};
+  const auto outcomes = f.executor->step(std::vector<sched::Slice>{
+      {.id = 1, .tokens = tokens, .n_past = 4, .samples = true},
+      {.id = 2, .tokens = tokens, .n_past = 4, .samples = true}});
+  ASSERT_TRUE(outcomes);
+  EXPECT_EQ((*outcomes)[0].next.finish->reason, FinishReason::kError);
+  EXPECT_EQ((*outcomes)[1].next.tokens[0].id, 2);
+}
+
+TEST(ModelExecutor, CopiesGoToTheBackend) {
+  Fixture f;
+  BackendCopier copier(f.backend);
+  copier.copy_page(3, 4, 5);
+  EXPECT_EQ(f.backend->copied, (std::vector<uint32_t>{3, 4, 5}));
+}
+
+}  // namespace
+}  // namespace tempo9::engine

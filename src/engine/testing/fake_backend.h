@@ -1,0 +1,69 @@
+// For tests: a backend whose logits are a function of the tokens before them, read from paged cells as a model reads
+// its KV. What mixes up pages, positions or sequences changes the logits.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "kv/testing/fake_arena.h"
+#include "ops/backend.h"
+#include "sampling/philox.h"
+
+namespace tempo9::engine::testing {
+
+// The logits after a history with this hash.
+inline void fake_logits(uint64_t hash, uint32_t n_vocab, float* out) {
+  for (uint32_t i = 0; i < n_vocab; i += 4) {
+    const auto block = sampling::philox4x32(
+        {i, static_cast<uint32_t>(hash), static_cast<uint32_t>(hash >> 32), 0}, {1, 2});
+    for (uint32_t k = 0; k < 4 && i + k < n_vocab; ++k) {
+      out[i + k] = static_cast<float>(block[k] >> 8) * 0x1p-24f * 12.0f - 6.0f;
+    }
+  }
+}
+
+class FakeBackend final : public ops::Backend {
+ public:
+  FakeBackend(uint32_t n_pages, uint32_t vocab_size) : arena_(n_pages), n_vocab_(vocab_size) {}
+
+  Result<std::span<const float>> step(const ops::Batch& batch) override {
+    if (++n_steps == fail_at_step) {
+      return make_error(ErrorCode::kInternal, "the fake backend fails");
+    }
+    logits_.assign(batch.logit_rows.size() * n_vocab_, 0.0f);
+    size_t next_row = 0, next_logit = 0;
+    for (const ops::BatchSequence& s : batch.sequences) {
+      T9_CHECK(s.first_row == next_row);
+      next_row += s.n_rows;
+      for (uint32_t r = 0; r < s.n_rows; ++r) {
+        const uint64_t hash =
+            arena_.compute(s.pages, s.n_past + r, batch.tokens.subspan(s.first_row + r, 1));
+        if (next_logit < batch.logit_rows.size() &&
+            batch.logit_rows[next_logit] == s.first_row + r) {
+          fake_logits(hash, n_vocab_, &logits_[next_logit++ * n_vocab_]);
+        }
+      }
+    }
+    T9_CHECK(next_row == batch.tokens.size() && next_logit == batch.logit_rows.size());
+    return std::span<const float>(logits_);
+  }
+  void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override {
+    arena_.copy_page(from, to, n_tokens);
+  }
+  void drop_page(ops::PageId) override {}
+  uint64_t page_bytes() const override { return 1; }
+  uint64_t weight_bytes() const override { return 1; }
+  std::string_view name() const override { return "fake"; }
+
+  int n_steps = 0;
+  int fail_at_step = -1;
+
+ private:
+  kv::testing::FakeArena arena_;
+  uint32_t n_vocab_;
+  std::vector<float> logits_;
+};
+
+}  // namespace tempo9::engine::testing
