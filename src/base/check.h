@@ -1,9 +1,11 @@
-// T9_CHECK: for states that our own code makes impossible. Input never reaches one; it gets a Result.
+// T9_CHECK: for states that our own code makes impossible. Input never reaches one; it gets a
+// Result.
 #pragma once
 
 namespace tempo9 {
 
-// Called with what failed; must not return. The default prints to stderr and aborts. Not thread-safe: set at start.
+// Called with what failed; must not return. The default prints to stderr and aborts. Not
+// thread-safe: set at start.
 using CheckHandler = void (*)(const char* file, int line, const char* expression);
 void set_check_handler(CheckHandler handler);
 [[noreturn]] void check_failed(const char* file, int line, const char* expression);

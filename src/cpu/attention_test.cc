@@ -1,4 +1,5 @@
-// Paged attention on every table against a softmax in double; then equal bits for every cut of the rows.
+// Paged attention on every table against a softmax in double; then equal bits for every cut of the
+// rows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,8 +42,8 @@ class Cache {
     for (uint32_t key = 0; key < s_.n_keys; ++key) {
       uint8_t* page = arena_.data() + page_bytes_ * pages_[key / 32];
       const auto append = s_.f16 ? kernels.append_kv_f16 : kernels.append_kv_f32;
-      append(&k_[size_t{key} * s_.head_dim], &v_[size_t{key} * s_.head_dim], s_.head_dim, key % 32, page,
-             page + v_offset_);
+      append(&k_[size_t{key} * s_.head_dim], &v_[size_t{key} * s_.head_dim], s_.head_dim, key % 32,
+             page, page + v_offset_);
     }
   }
 
@@ -106,9 +107,10 @@ class Cache {
 };
 
 constexpr Shape kShapes[] = {
-    {1, 1, 1, 64, 0, true},     {5, 5, 1, 64, 0, false},    {33, 16, 7, 64, 0, true},  {300, 13, 3, 80, 0, true},
-    {700, 16, 2, 128, 0, false}, {513, 2, 4, 256, 0, true}, {700, 16, 4, 64, 100, true}, {260, 9, 2, 64, 256, false},
-    {600, 16, 1, 64, 1, true},  {90, 16, 5, 20, 33, false}, {257, 3, 9, 8, 0, true},
+    {1, 1, 1, 64, 0, true},      {5, 5, 1, 64, 0, false},     {33, 16, 7, 64, 0, true},
+    {300, 13, 3, 80, 0, true},   {700, 16, 2, 128, 0, false}, {513, 2, 4, 256, 0, true},
+    {700, 16, 4, 64, 100, true}, {260, 9, 2, 64, 256, false}, {600, 16, 1, 64, 1, true},
+    {90, 16, 5, 20, 33, false},  {257, 3, 9, 8, 0, true},
 };
 
 class AttentionTest : public testing::TestWithParam<const KernelTable*> {};
@@ -121,8 +123,11 @@ TEST_P(AttentionTest, AgreesWithSoftmaxInDouble) {
       for (uint32_t head = 0; head < shape.n_group_heads; ++head) {
         const std::vector<double> want = cache.expected(row, head);
         for (uint32_t d = 0; d < shape.head_dim; ++d) {
-          ASSERT_NEAR(static_cast<double>(got[(row * shape.n_group_heads + head) * shape.head_dim + d]), want[d], 1e-5)
-              << shape.n_keys << " keys, head size " << shape.head_dim << ", row " << row << ", head " << head;
+          ASSERT_NEAR(
+              static_cast<double>(got[(row * shape.n_group_heads + head) * shape.head_dim + d]),
+              want[d], 1e-5)
+              << shape.n_keys << " keys, head size " << shape.head_dim << ", row " << row
+              << ", head " << head;
         }
       }
     }
@@ -137,7 +142,8 @@ TEST_P(AttentionTest, ARowHasTheSameBitsInEveryCut) {
     for (uint32_t count = 1; count < shape.n_rows; ++count) {
       for (uint32_t first = 0; first + count <= shape.n_rows; first += count) {
         const std::vector<float> part = cache.attend(first, count);
-        ASSERT_TRUE(std::equal(part.begin(), part.end(), all.begin() + static_cast<ptrdiff_t>(first * width)))
+        ASSERT_TRUE(std::equal(part.begin(), part.end(),
+                               all.begin() + static_cast<ptrdiff_t>(first * width)))
             << count << " rows from " << first;
       }
     }

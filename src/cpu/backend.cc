@@ -39,8 +39,12 @@ struct RowRun {
 
 class CpuBackend final : public ops::Backend {
  public:
-  CpuBackend(const ops::Program& program, const ops::BackendOptions& options, const KernelTable& kernels)
-      : program_(program), options_(options), kernels_(kernels), pool_(options.n_threads, kernels.enter_thread) {
+  CpuBackend(const ops::Program& program, const ops::BackendOptions& options,
+             const KernelTable& kernels)
+      : program_(program),
+        options_(options),
+        kernels_(kernels),
+        pool_(options.n_threads, kernels.enter_thread) {
     name_ = std::string("cpu/") + kernels.name;
   }
 
@@ -73,7 +77,9 @@ class CpuBackend final : public ops::Backend {
   void product_chunk(const Chunk& chunk, const Activation& x, LinearArgs args, uint32_t thread);
   void quantize(const Activation& x, uint32_t row) const;
   Activation& tensor(ops::TensorId id) { return plan_.activations[at(id)]; }
-  const float* vector(ops::VectorId id) const { return id ? program_.vectors[at(id)].data() : nullptr; }
+  const float* vector(ops::VectorId id) const {
+    return id ? program_.vectors[at(id)].data() : nullptr;
+  }
   float* row(const Activation& a, uint32_t r) const { return a.data + size_t{r} * a.width; }
   uint8_t* head_place(ops::PageId page, const LayerPlace& layer, uint32_t kv_head) const {
     return arena_.data() + page * page_bytes_ + layer.offset + layer.head_bytes * kv_head;
@@ -88,7 +94,7 @@ class CpuBackend final : public ops::Backend {
   Plan plan_;
   std::vector<std::vector<Chunk>> chunks_;  // by op; empty for ops that are no products
   Memory logits_, scratch_;
-  size_t scratch_bytes_ = 0;                // a thread
+  size_t scratch_bytes_ = 0;  // a thread
 
   Memory arena_;
   size_t page_bytes_ = 0;
@@ -110,11 +116,14 @@ Status CpuBackend::load() {
   T9_TRY(plan_, plan_activations(program_, weights_, options_.max_rows));
   chunks_.resize(program_.ops.size());
   for (size_t i = 0; i < program_.ops.size(); ++i) {
-    if (const auto* linear = std::get_if<ops::Linear>(&program_.ops[i])) plan_chunks(linear->matrices, chunks_[i]);
-    if (const auto* head = std::get_if<ops::Head>(&program_.ops[i])) plan_chunks({head->matrix}, chunks_[i]);
+    if (const auto* linear = std::get_if<ops::Linear>(&program_.ops[i]))
+      plan_chunks(linear->matrices, chunks_[i]);
+    if (const auto* head = std::get_if<ops::Head>(&program_.ops[i]))
+      plan_chunks({head->matrix}, chunks_[i]);
   }
   T9_TRY(plan_scratch());
-  T9_TRY(logits_, Memory::reserve(size_t{options_.max_logit_rows} * program_.n_vocab * sizeof(float)));
+  T9_TRY(logits_,
+         Memory::reserve(size_t{options_.max_logit_rows} * program_.n_vocab * sizeof(float)));
   plan_kv();
   T9_TRY(arena_, Memory::reserve(page_bytes_ * options_.max_pages));
   row_position_.resize(options_.max_rows);
@@ -127,7 +136,8 @@ Status CpuBackend::load() {
   return {};
 }
 
-void CpuBackend::plan_chunks(const std::vector<ops::MatrixId>& matrices, std::vector<Chunk>& chunks) const {
+void CpuBackend::plan_chunks(const std::vector<ops::MatrixId>& matrices,
+                             std::vector<Chunk>& chunks) const {
   uint32_t column = 0;
   for (const ops::MatrixId id : matrices) {
     const Weight& w = weights_[at(id)];
@@ -158,8 +168,8 @@ Status CpuBackend::plan_scratch() {
   for (const ops::Op& op : program_.ops) {
     if (const auto* attention = std::get_if<ops::Attention>(&op)) {
       const ops::KvLayer& kv = program_.kv_layers[attention->kv_layer];
-      scratch_bytes_ =
-          std::max(scratch_bytes_, attention_scratch_bytes(attention->n_heads / kv.n_kv_heads, kv.head_dim));
+      scratch_bytes_ = std::max(
+          scratch_bytes_, attention_scratch_bytes(attention->n_heads / kv.n_kv_heads, kv.head_dim));
     }
   }
   for (const Weight& w : weights_) {
@@ -186,9 +196,11 @@ void CpuBackend::lay_out_rows(const ops::Batch& batch) {
       row_position_[sequence.first_row + i] = sequence.n_past + i;
       row_sequence_[sequence.first_row + i] = s;
     }
-    // Runs start at multiples of kAttentionRows of the sequence's rows; the last ones cost most and go first.
+    // Runs start at multiples of kAttentionRows of the sequence's rows; the last ones cost most and
+    // go first.
     for (uint32_t i = 0; i < sequence.n_rows; i += kAttentionRows) {
-      runs_.push_back({s, sequence.first_row + i, std::min(kAttentionRows, sequence.n_rows - i), sequence.n_past + i});
+      runs_.push_back({s, sequence.first_row + i, std::min(kAttentionRows, sequence.n_rows - i),
+                       sequence.n_past + i});
     }
   }
   std::reverse(runs_.begin(), runs_.end());
@@ -196,7 +208,8 @@ void CpuBackend::lay_out_rows(const ops::Batch& batch) {
     const size_t n = program_.ropes[r].inv_freq.size();
     pool_.run(n_rows_, 16, [&](uint32_t begin, uint32_t end, uint32_t) {
       for (uint32_t i = begin; i < end; ++i) {
-        rope_angles(program_.ropes[r], row_position_[i], cosines_[r].data() + n * i, sines_[r].data() + n * i);
+        rope_angles(program_.ropes[r], row_position_[i], cosines_[r].data() + n * i,
+                    sines_[r].data() + n * i);
       }
     });
   }
@@ -207,7 +220,8 @@ Result<std::span<const float>> CpuBackend::step(const ops::Batch& batch) {
   entered_ = true;
   batch_ = &batch;
   n_rows_ = static_cast<uint32_t>(batch.tokens.size());
-  T9_CHECK(n_rows_ > 0 && n_rows_ <= options_.max_rows && batch.logit_rows.size() <= options_.max_logit_rows);
+  T9_CHECK(n_rows_ > 0 && n_rows_ <= options_.max_rows &&
+           batch.logit_rows.size() <= options_.max_logit_rows);
   lay_out_rows(batch);
   for (op_index_ = 0; op_index_ < program_.ops.size(); ++op_index_) {
     const ops::Op& op = program_.ops[op_index_];
@@ -222,8 +236,8 @@ void CpuBackend::quantize(const Activation& x, uint32_t r) const {
   if (!x.quantized) return;
   const QuantRows& q = x.quant;
   const size_t block = size_t{r} * q.n_blocks;
-  kernels_.quantize_row(row(x, r), x.width, q.q + block * kBlock, q.block_scale + block, q.block_sum + block,
-                        q.half_sum + 2 * block, q.row_scale + r);
+  kernels_.quantize_row(row(x, r), x.width, q.q + block * kBlock, q.block_scale + block,
+                        q.block_sum + block, q.half_sum + 2 * block, q.row_scale + r);
 }
 
 void CpuBackend::run(const ops::Embed& op) {
@@ -278,14 +292,16 @@ void CpuBackend::product(const std::vector<Chunk>& chunks, const Activation& x, 
   args.x = x.data;
   args.x_stride = x.width;
   const auto n = static_cast<uint32_t>(chunks.size());
-  // Few rows: long runs, so that each thread streams; a few per thread, so that a late thread holds little back.
+  // Few rows: long runs, so that each thread streams; a few per thread, so that a late thread holds
+  // little back.
   const uint32_t grain = n_rows_ <= 8 ? std::max(1u, n / (4 * pool_.size())) : 1;
   pool_.run(n, grain, [&](uint32_t begin, uint32_t end, uint32_t thread) {
     for (uint32_t i = begin; i < end; ++i) product_chunk(chunks[i], x, args, thread);
   });
 }
 
-void CpuBackend::product_chunk(const Chunk& chunk, const Activation&, LinearArgs args, uint32_t thread) {
+void CpuBackend::product_chunk(const Chunk& chunk, const Activation&, LinearArgs args,
+                               uint32_t thread) {
   const Weight& w = *chunk.weight;
   uint8_t* scratch = scratch_.data() + scratch_bytes_ * thread;
   args.n_in = w.n_in;
@@ -305,7 +321,8 @@ void CpuBackend::product_chunk(const Chunk& chunk, const Activation&, LinearArgs
   const size_t group_floats = size_t{w.n_in} * kLanes;
   auto* panel = reinterpret_cast<float*>(scratch);
   for (uint32_t group = chunk.group_begin; group < chunk.group_end; ++group) {
-    decode_group(w, group, panel + group_floats * kChunkGroups, panel + group_floats * (group - chunk.group_begin));
+    decode_group(w, group, panel + group_floats * kChunkGroups,
+                 panel + group_floats * (group - chunk.group_begin));
   }
   const uint32_t column = chunk.group_begin * kLanes;
   args.weights = scratch;
@@ -324,7 +341,8 @@ void CpuBackend::run(const ops::RopeAppend& op) {
   const LayerPlace& place = layers_[op.kv_layer];
   const auto n_pairs = static_cast<uint32_t>(program_.ropes[op.rope].inv_freq.size());
   const bool neox = program_.ropes[op.rope].neox;
-  const auto append = options_.kv_type == ops::KvType::kF16 ? kernels_.append_kv_f16 : kernels_.append_kv_f32;
+  const auto append =
+      options_.kv_type == ops::KvType::kF16 ? kernels_.append_kv_f16 : kernels_.append_kv_f32;
   const uint32_t n_rotated = op.n_heads + kv.n_kv_heads;
   pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
     for (uint32_t r = begin; r < end; ++r) {
@@ -333,8 +351,8 @@ void CpuBackend::run(const ops::RopeAppend& op) {
         float* h = x + size_t{head} * kv.head_dim;
         const ops::VectorId norm = head < op.n_heads ? op.q_norm : op.k_norm;
         if (norm) kernels_.rms_norm(h, vector(norm), kv.head_dim, op.norm_eps, h, false);
-        kernels_.rope(h, cosines_[op.rope].data() + size_t{n_pairs} * r, sines_[op.rope].data() + size_t{n_pairs} * r,
-                      n_pairs, neox);
+        kernels_.rope(h, cosines_[op.rope].data() + size_t{n_pairs} * r,
+                      sines_[op.rope].data() + size_t{n_pairs} * r, n_pairs, neox);
       }
       const ops::BatchSequence& sequence = batch_->sequences[row_sequence_[r]];
       const ops::PageId page = sequence.pages[row_position_[r] / ops::kPageTokens];
@@ -354,7 +372,8 @@ void CpuBackend::run(const ops::Attention& op) {
   const ops::KvLayer& kv = program_.kv_layers[op.kv_layer];
   const LayerPlace& place = layers_[op.kv_layer];
   const uint32_t n_group_heads = op.n_heads / kv.n_kv_heads;
-  const auto attention = options_.kv_type == ops::KvType::kF16 ? kernels_.attention_f16 : kernels_.attention_f32;
+  const auto attention =
+      options_.kv_type == ops::KvType::kF16 ? kernels_.attention_f16 : kernels_.attention_f32;
   const auto n_items = static_cast<uint32_t>(runs_.size()) * kv.n_kv_heads;
   pool_.run(n_items, 1, [&](uint32_t begin, uint32_t end, uint32_t thread) {
     for (uint32_t i = begin; i < end; ++i) {
@@ -425,7 +444,8 @@ void CpuBackend::copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) 
 
 }  // namespace
 
-Result<std::unique_ptr<ops::Backend>> make_backend(const ops::Program& program, const ops::BackendOptions& options) {
+Result<std::unique_ptr<ops::Backend>> make_backend(const ops::Program& program,
+                                                   const ops::BackendOptions& options) {
   T9_TRY(const KernelTable* kernels, select_kernels(options.isa));
   auto backend = std::make_unique<CpuBackend>(program, options, *kernels);
   T9_TRY(backend->load());

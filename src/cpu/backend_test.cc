@@ -1,4 +1,5 @@
-// Whole programs on the CPU backend: against the interpreter in double, then equal bits for every way to run them.
+// Whole programs on the CPU backend: against the interpreter in double, then equal bits for every
+// way to run them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +15,8 @@
 namespace tempo9::cpu {
 namespace {
 
-// A two-layer decoder with everything in it: biases, norms per head, a window, tied table, soft cap.
+// A two-layer decoder with everything in it: biases, norms per head, a window, tied table, soft
+// cap.
 struct Toy {
   ops::Program program;
   std::vector<std::vector<uint8_t>> bytes;
@@ -28,23 +30,33 @@ struct Toy {
       bytes.push_back(random_weights(t, n_in, n_out, size, static_cast<uint32_t>(bytes.size())));
       return program.add_matrix({"m", t, n_in, n_out, bytes.back()});
     };
-    const auto ones = [&](uint32_t n, float value) { return program.add_vector(std::vector<float>(n, value)); };
+    const auto ones = [&](uint32_t n, float value) {
+      return program.add_vector(std::vector<float>(n, value));
+    };
     ops::Rope rope;
-    for (uint32_t i = 0; i < head_dim / 2; ++i) rope.inv_freq.push_back(std::pow(100.0, -2.0 * i / head_dim));
+    for (uint32_t i = 0; i < head_dim / 2; ++i)
+      rope.inv_freq.push_back(std::pow(100.0, -2.0 * i / head_dim));
     rope.neox = true;
     program.ropes.push_back(rope);
     const auto table = matrix(width, n_vocab, DType::kQ8_0);
     const ops::TensorId x = program.embed(table, 1.5f);
     for (uint32_t layer = 0; layer < 2; ++layer) {
       const auto h = program.rms_norm(x, ones(width, 1.1f), 1e-5f);
-      const auto qkv = program.linear(
-          h, {matrix(width, q_width, type), matrix(width, kv_width, type), matrix(width, kv_width, DType::kF32)},
-          ones(q_width + 2 * kv_width, 0.1f));
+      const auto qkv = program.linear(h,
+                                      {matrix(width, q_width, type), matrix(width, kv_width, type),
+                                       matrix(width, kv_width, DType::kF32)},
+                                      ones(q_width + 2 * kv_width, 0.1f));
       program.kv_layers.push_back({n_kv_heads, head_dim});
-      program.rope_append({.qkv = qkv, .kv_layer = layer, .n_heads = n_heads, .q_norm = ones(head_dim, 1.0f),
-                           .k_norm = layer == 0 ? ones(head_dim, 1.2f) : ops::VectorId{}, .norm_eps = 1e-5f, .rope = 0});
+      program.rope_append({.qkv = qkv,
+                           .kv_layer = layer,
+                           .n_heads = n_heads,
+                           .q_norm = ones(head_dim, 1.0f),
+                           .k_norm = layer == 0 ? ones(head_dim, 1.2f) : ops::VectorId{},
+                           .norm_eps = 1e-5f,
+                           .rope = 0});
       const auto a = program.attention(qkv, layer, n_heads, 0.2f, layer == 0 ? 50 : 0);
-      program.add_rms_norm(x, program.linear(a, {matrix(q_width, width, type)}), ones(width, 0.5f), 1e-5f);
+      program.add_rms_norm(x, program.linear(a, {matrix(q_width, width, type)}), ones(width, 0.5f),
+                           1e-5f);
       const auto h2 = program.rms_norm(x, ones(width, 0.9f), 1e-5f);
       const auto act = layer == 0 ? ops::Activation::kSilu : ops::Activation::kGeluTanh;
       const auto gated = program.gated_activation(
@@ -56,8 +68,12 @@ struct Toy {
 };
 
 ops::BackendOptions options(const KernelTable& table, uint32_t n_threads) {
-  return {.n_threads = n_threads, .max_rows = 64, .max_logit_rows = 64, .max_pages = 64,
-          .kv_type = ops::KvType::kF32, .isa = table.name};
+  return {.n_threads = n_threads,
+          .max_rows = 64,
+          .max_logit_rows = 64,
+          .max_pages = 64,
+          .kv_type = ops::KvType::kF32,
+          .isa = table.name};
 }
 
 std::vector<int32_t> random_tokens(size_t n, uint32_t seed) {
@@ -68,7 +84,8 @@ std::vector<int32_t> random_tokens(size_t n, uint32_t seed) {
 }
 
 // All positions' logits of one sequence, its rows cut into slices of at most `slice`.
-std::vector<float> run_alone(ops::Backend& backend, std::span<const int32_t> tokens, uint32_t slice) {
+std::vector<float> run_alone(ops::Backend& backend, std::span<const int32_t> tokens,
+                             uint32_t slice) {
   std::vector<ops::PageId> pages(tokens.size() / 32 + 1);
   std::iota(pages.rbegin(), pages.rend(), 3u);
   std::vector<float> all;
@@ -87,7 +104,8 @@ std::vector<float> run_alone(ops::Backend& backend, std::span<const int32_t> tok
 class BackendTest : public testing::TestWithParam<const KernelTable*> {};
 
 TEST_P(BackendTest, AgreesWithTheInterpreterOnFloatWeights) {
-  // The tied table is Q8_0, so the head's input is rounded to int8: half a step of 127 in each of its 256 terms.
+  // The tied table is Q8_0, so the head's input is rounded to int8: half a step of 127 in each of
+  // its 256 terms.
   const Toy toy(DType::kF16);
   const auto tokens = random_tokens(150, 1);
   const auto want = ops::interpret(toy.program, tokens);
@@ -105,8 +123,9 @@ TEST_P(BackendTest, AgreesWithTheInterpreterOnFloatWeights) {
 }
 
 TEST_P(BackendTest, QuantisedWeightsStayWithinTheActivationsError) {
-  for (const DType type : {DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0, DType::kQ4_K,
-                           DType::kQ5_K, DType::kQ6_K, DType::kQ2_K, DType::kIQ4_NL}) {
+  for (const DType type :
+       {DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0, DType::kQ4_K,
+        DType::kQ5_K, DType::kQ6_K, DType::kQ2_K, DType::kIQ4_NL}) {
     const Toy toy(type, 256, 128);
     const auto tokens = random_tokens(40, 2);
     const auto want = ops::interpret(toy.program, tokens);

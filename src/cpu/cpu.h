@@ -16,11 +16,14 @@ namespace tempo9::cpu {
 std::vector<const KernelTable*> available_tables();
 
 // The table of that name, or the best when name is empty.
-// Errors: kInvalidArgument for a name that is unknown or that this machine cannot run; lists the valid ones.
+// Errors: kInvalidArgument for a name that is unknown or that this machine cannot run; lists the
+// valid ones.
 Result<const KernelTable*> select_kernels(std::string_view name);
 
-// Packs the weights (the program's file may be closed afterwards), plans buffers, reserves the KV arena.
-// Errors: kInvalidArgument (isa), kUnsupported (a weight type that no kernel reads), kResourceExhausted (memory).
-Result<std::unique_ptr<ops::Backend>> make_backend(const ops::Program& program, const ops::BackendOptions& options);
+// Packs the weights (the program's file may be closed afterwards), plans buffers, reserves the KV
+// arena. Errors: kInvalidArgument (isa), kUnsupported (a weight type that no kernel reads),
+// kResourceExhausted (memory).
+Result<std::unique_ptr<ops::Backend>> make_backend(const ops::Program& program,
+                                                   const ops::BackendOptions& options);
 
 }  // namespace tempo9::cpu

@@ -5,8 +5,8 @@
 
 namespace tempo9::cpu {
 
-#define T9_ISA(isa, needs)        \
-  namespace isa {                 \
+#define T9_ISA(isa, needs)         \
+  namespace isa {                  \
   extern const KernelTable kTable; \
   }
 #include "cpu/list.inc"
@@ -31,7 +31,8 @@ Result<const KernelTable*> select_kernels(std::string_view name) {
     names.push_back(table->name);
   }
   return make_error(ErrorCode::kInvalidArgument,
-                    "instruction set '{}' (TEMPO9_CPU_ISA) is unknown or not available here; this machine runs {}",
+                    "instruction set '{}' (TEMPO9_CPU_ISA) is unknown or not available here; this "
+                    "machine runs {}",
                     name, fmt::join(names, ", "));
 }
 

@@ -1,8 +1,9 @@
-// What a kernel table must provide, and the packed forms its kernels read. No intrinsics here, nothing inline that a
-// wider build could leak: plain structs and function pointers.
+// What a kernel table must provide, and the packed forms its kernels read. No intrinsics here,
+// nothing inline that a wider build could leak: plain structs and function pointers.
 //
-// Packed weights: columns (outputs) stand in groups of 16, padded with zeros. Per group the blocks of 32 inputs follow
-// each other, so that one 512-bit load holds 16 columns x 4 inputs. docs/formats/packed.md has each layout.
+// Packed weights: columns (outputs) stand in groups of 16, padded with zeros. Per group the blocks
+// of 32 inputs follow each other, so that one 512-bit load holds 16 columns x 4 inputs.
+// docs/formats/packed.md has each layout.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +11,28 @@
 
 namespace tempo9::cpu {
 
-inline constexpr uint32_t kLanes = 16;  // columns a group, and the virtual vector width of every table
+inline constexpr uint32_t kLanes =
+    16;  // columns a group, and the virtual vector width of every table
 inline constexpr uint32_t kBlock = 32;  // inputs that share an activation exponent
 
 // How a matrix is packed. The quantised ones take int8 activations, the others f32.
-enum class Packing : uint8_t { kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kQ4_K, kQ5_K, kQ6_K, kF32, kF16, kBF16 };
+enum class Packing : uint8_t {
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ8_0,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  kF32,
+  kF16,
+  kBF16
+};
 inline constexpr size_t kNumQuantPackings = 8;
 
-// Rows of int8 activations: x = q * exponent[block] * scale. The one format for all quantised weights.
+// Rows of int8 activations: x = q * exponent[block] * scale. The one format for all quantised
+// weights.
 struct QuantRows {
   int8_t* q = nullptr;           // [n_rows, n_blocks * 32]
   float* block_scale = nullptr;  // [n_rows, n_blocks] powers of two
@@ -32,17 +47,17 @@ struct LinearArgs {
   const uint8_t* weights = nullptr;  // of group 0
   size_t group_bytes = 0;
   uint32_t n_in = 0;
-  uint32_t n_out = 0;                // columns; the last group may be part padding
+  uint32_t n_out = 0;  // columns; the last group may be part padding
   uint32_t group_begin = 0, group_end = 0;
   uint32_t n_rows = 0;
-  QuantRows x_quant;                 // for quantised packings
-  const float* x = nullptr;          // for the others, [n_rows, x_stride]
+  QuantRows x_quant;         // for quantised packings
+  const float* x = nullptr;  // for the others, [n_rows, x_stride]
   size_t x_stride = 0;
-  float* out = nullptr;              // of column 0
+  float* out = nullptr;  // of column 0
   size_t out_stride = 0;
-  const float* bias = nullptr;       // [n_out] or null
+  const float* bias = nullptr;  // [n_out] or null
   bool add = false;
-  void* scratch = nullptr;           // linear_scratch_bytes(n_in), of this thread alone, 64-byte aligned
+  void* scratch = nullptr;  // linear_scratch_bytes(n_in), of this thread alone, 64-byte aligned
 };
 inline size_t linear_scratch_bytes(uint32_t n_in) {
   const size_t blocks = (n_in + kBlock - 1) / kBlock;
@@ -51,21 +66,22 @@ inline size_t linear_scratch_bytes(uint32_t n_in) {
 
 // Attention of a run of rows of one sequence for one kv head; all query heads that share it.
 struct AttentionArgs {
-  const float* q = nullptr;        // of the first row's first head of this kv head, [row][head][head_dim]
+  const float* q = nullptr;  // of the first row's first head of this kv head, [row][head][head_dim]
   size_t q_row_stride = 0;
-  float* out = nullptr;            // same shape
+  float* out = nullptr;  // same shape
   size_t out_row_stride = 0;
   uint32_t n_rows = 0;
-  uint32_t n_group_heads = 0;      // query heads a kv head
+  uint32_t n_group_heads = 0;  // query heads a kv head
   uint32_t head_dim = 0;
-  uint32_t first_position = 0;     // of row 0
+  uint32_t first_position = 0;  // of row 0
   float scale = 1;
-  uint32_t window = 0;             // 0: all
-  const uint8_t* arena = nullptr;  // page p's K of this layer and kv head at arena + p * page_stride
+  uint32_t window = 0;  // 0: all
+  const uint8_t* arena =
+      nullptr;  // page p's K of this layer and kv head at arena + p * page_stride
   size_t page_stride = 0;
-  size_t v_offset = 0;             // from K to V
+  size_t v_offset = 0;  // from K to V
   const uint32_t* pages = nullptr;
-  void* scratch = nullptr;         // attention_scratch_bytes(...)
+  void* scratch = nullptr;  // attention_scratch_bytes(...)
 };
 inline constexpr uint32_t kAttentionRows = 16;  // most rows of one call
 inline size_t attention_scratch_bytes(uint32_t n_group_heads, uint32_t head_dim) {
@@ -90,10 +106,12 @@ struct KernelTable {
   // One head in place; cosine and sine [n_pairs].
   void (*rope)(float* head, const float* cosine, const float* sine, uint32_t n_pairs, bool neox);
   void (*soft_cap)(float* x, uint32_t n, float cap);
-  // K [head_dim][32 keys] and V [32 keys][head_dim rounded up to 16] of one page and kv head: writes one key's
-  // column and row.
-  void (*append_kv_f16)(const float* k, const float* v, uint32_t head_dim, uint32_t slot, void* page_k, void* page_v);
-  void (*append_kv_f32)(const float* k, const float* v, uint32_t head_dim, uint32_t slot, void* page_k, void* page_v);
+  // K [head_dim][32 keys] and V [32 keys][head_dim rounded up to 16] of one page and kv head:
+  // writes one key's column and row.
+  void (*append_kv_f16)(const float* k, const float* v, uint32_t head_dim, uint32_t slot,
+                        void* page_k, void* page_v);
+  void (*append_kv_f32)(const float* k, const float* v, uint32_t head_dim, uint32_t slot,
+                        void* page_k, void* page_v);
   void (*attention_f16)(const AttentionArgs&);
   void (*attention_f32)(const AttentionArgs&);
   void (*enter_thread)();  // sets flush-to-zero; once in every compute thread

@@ -1,5 +1,5 @@
-// Every table's products against double arithmetic, then the rule that everything rests on: the same bits for a row
-// whatever its neighbours, the split of the columns and the table.
+// Every table's products against double arithmetic, then the rule that everything rests on: the
+// same bits for a row whatever its neighbours, the split of the columns and the table.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,8 +13,9 @@
 namespace tempo9::cpu {
 namespace {
 
-constexpr DType kTypes[] = {DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0, DType::kQ4_K,
-                            DType::kQ5_K, DType::kQ6_K, DType::kF32,  DType::kF16,  DType::kBF16};
+constexpr DType kTypes[] = {DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
+                            DType::kQ8_0, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,
+                            DType::kF32,  DType::kF16,  DType::kBF16};
 
 // Rows of activations in f32 and int8, with a few outliers so that block exponents differ.
 struct Rows {
@@ -37,8 +38,9 @@ struct Rows {
     half_sum.resize(2 * n * blocks);
     row_scale.resize(n);
     for (uint32_t r = 0; r < n; ++r) {
-      kernels.quantize_row(&f32[size_t{r} * width], width, &q[size_t{r} * width], &block_scale[r * blocks],
-                           &block_sum[r * blocks], &half_sum[2 * r * blocks], &row_scale[r]);
+      kernels.quantize_row(&f32[size_t{r} * width], width, &q[size_t{r} * width],
+                           &block_scale[r * blocks], &block_sum[r * blocks],
+                           &half_sum[2 * r * blocks], &row_scale[r]);
     }
   }
   double value(uint32_t r, uint32_t k, bool quantized) const {
@@ -76,13 +78,15 @@ struct Case {
     const uint32_t n_groups = (n_out + kLanes - 1) / kLanes;
     packed.resize(group_bytes * n_groups);
     for (uint32_t g = 0; g < n_groups; ++g) {
-      pack_group(packing, file.data(), file.size() / n_out, n_in, n_out, g, packed.data() + group_bytes * g);
+      pack_group(packing, file.data(), file.size() / n_out, n_in, n_out, g,
+                 packed.data() + group_bytes * g);
     }
     for (uint32_t i = 0; i < n_out; ++i) bias.push_back(0.01f * static_cast<float>(i));
   }
   uint32_t n_groups() const { return (n_out + kLanes - 1) / kLanes; }
 
-  std::vector<float> run(const KernelTable& kernels, Rows& rows, uint32_t first, uint32_t count, bool add = false) {
+  std::vector<float> run(const KernelTable& kernels, Rows& rows, uint32_t first, uint32_t count,
+                         bool add = false) {
     std::vector<float> out(size_t{count} * n_out, add ? 1.5f : 0.0f);
     std::vector<uint8_t> scratch(linear_scratch_bytes(n_in) + 64);
     LinearArgs args;
@@ -108,7 +112,8 @@ class LinearTest : public testing::TestWithParam<std::tuple<const KernelTable*, 
   DType type() const { return std::get<1>(GetParam()); }
   std::vector<uint32_t> widths() const {
     const uint32_t block = dtype_info(type()).block_elements;
-    return block == 1 ? std::vector<uint32_t>{1, 7, 40, 200} : std::vector<uint32_t>{block, 3 * block};
+    return block == 1 ? std::vector<uint32_t>{1, 7, 40, 200}
+                      : std::vector<uint32_t>{block, 3 * block};
   }
 };
 
@@ -125,12 +130,15 @@ TEST_P(LinearTest, AgreesWithDoubleArithmetic) {
         for (uint32_t r = 0; r < rows.n; ++r) {
           double sum = 0, size = 0;
           for (uint32_t k = 0; k < n_in; ++k) {
-            const double term = static_cast<double>(w[k]) * rows.value(r, k, is_quantized(c.packing));
+            const double term =
+                static_cast<double>(w[k]) * rows.value(r, k, is_quantized(c.packing));
             sum += term;
             size += std::abs(term);
           }
-          // Minima: w = d q - m cancels inside a block, so the parts may be up to twice the size of the whole.
-          const double tolerance = 4.0 * 1.2e-7 * (static_cast<double>(n_in) / 8 + 8) * (size + 1.0);
+          // Minima: w = d q - m cancels inside a block, so the parts may be up to twice the size of
+          // the whole.
+          const double tolerance =
+              4.0 * 1.2e-7 * (static_cast<double>(n_in) / 8 + 8) * (size + 1.0);
           const double want = sum + static_cast<double>(c.bias[o]) + 1.5;
           ASSERT_NEAR(static_cast<double>(got[size_t{r} * n_out + o]), want, tolerance)
               << "inputs " << n_in << " outputs " << n_out << " row " << r << " output " << o;
@@ -148,7 +156,8 @@ TEST_P(LinearTest, ARowHasTheSameBitsInEveryBatch) {
   for (uint32_t count = 1; count <= 23; ++count) {
     for (uint32_t first = 0; first + count <= rows.n; first += count) {
       const std::vector<float> part = c.run(kernels(), rows, first, count);
-      ASSERT_EQ(0, std::memcmp(part.data(), all.data() + size_t{first} * n_out, part.size() * sizeof(float)))
+      ASSERT_EQ(0, std::memcmp(part.data(), all.data() + size_t{first} * n_out,
+                               part.size() * sizeof(float)))
           << count << " rows from " << first;
     }
   }
@@ -166,7 +175,8 @@ TEST_P(LinearTest, EveryTableGivesTheSameBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, LinearTest,
-                         testing::Combine(testing::ValuesIn(available_tables()), testing::ValuesIn(kTypes)),
+                         testing::Combine(testing::ValuesIn(available_tables()),
+                                          testing::ValuesIn(kTypes)),
                          [](const auto& instance) {
                            return std::string(std::get<0>(instance.param)->name) + "_" +
                                   std::string(dtype_info(std::get<1>(instance.param)).name);

@@ -17,17 +17,21 @@ class Memory {
   // Reserves n_bytes. Errors: kResourceExhausted.
   static Result<Memory> reserve(size_t n_bytes) {
     if (n_bytes == 0) return Memory();
-    void* p = mmap(nullptr, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* p = mmap(nullptr, n_bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) {
-      return make_error(ErrorCode::kResourceExhausted, "cannot reserve {} bytes of memory; free some, or take a smaller model or --max-length",
-                        n_bytes);
+      return make_error(
+          ErrorCode::kResourceExhausted,
+          "cannot reserve {} bytes of memory; free some, or take a smaller model or --max-length",
+          n_bytes);
     }
     Memory memory;
     memory.data_ = static_cast<uint8_t*>(p);
     memory.size_ = n_bytes;
     return memory;
   }
-  Memory(Memory&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Memory(Memory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   Memory& operator=(Memory&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);

@@ -7,17 +7,18 @@
 namespace tempo9::cpu {
 namespace {
 
-// Where things stand in a packed unit. A unit is one block of 32 inputs, or a super-block of 8 of them.
+// Where things stand in a packed unit. A unit is one block of 32 inputs, or a super-block of 8 of
+// them.
 struct Layout {
   DType type;
-  uint32_t n_blocks;      // blocks of 32 a unit
+  uint32_t n_blocks;  // blocks of 32 a unit
   uint32_t unit_bytes;
-  int zero;               // value of a stored 0, negated
-  bool min;               // f16 minima beside the f16 scales
-  bool sub_scales;        // a byte per block (and per minimum) after them
-  uint32_t block_begin;   // first block's bytes
+  int zero;              // value of a stored 0, negated
+  bool min;              // f16 minima beside the f16 scales
+  bool sub_scales;       // a byte per block (and per minimum) after them
+  uint32_t block_begin;  // first block's bytes
   uint32_t block_bytes;
-  uint32_t high_bits;     // 0, 1 or 2 bits a weight in planes after the nibbles; 4: whole bytes
+  uint32_t high_bits;  // 0, 1 or 2 bits a weight in planes after the nibbles; 4: whole bytes
 };
 
 constexpr Layout kLayouts[kNumQuantPackings] = {
@@ -34,8 +35,8 @@ constexpr DType kFloatTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
 
 // One file block, taken apart: stored weights (zero point not removed) and scales.
 struct Unit {
-  uint16_t d = 0, m = 0;       // f16 bits; m with the sign that makes it an addition
-  uint8_t scales[16] = {};     // Q6_K: one per 16, signed; else one per 32
+  uint16_t d = 0, m = 0;    // f16 bits; m with the sign that makes it an addition
+  uint8_t scales[16] = {};  // Q6_K: one per 16, signed; else one per 32
   uint8_t mins[8] = {};
   uint8_t q[256];
 };
@@ -156,7 +157,8 @@ uint8_t get_weight(const uint8_t* block, uint32_t high_bits, uint32_t k, uint32_
   uint8_t q = j < 4 ? nibbles & 15 : nibbles >> 4;
   const uint8_t* planes = block + 256;
   if (high_bits == 1) q = static_cast<uint8_t>(q | ((planes[8 * j + at / 8] >> (at % 8)) & 1) << 4);
-  if (high_bits == 2) q = static_cast<uint8_t>(q | ((planes[64 * (j / 4) + at] >> (2 * (j % 4))) & 3) << 4);
+  if (high_bits == 2)
+    q = static_cast<uint8_t>(q | ((planes[64 * (j / 4) + at] >> (2 * (j % 4))) & 3) << 4);
   return q;
 }
 
@@ -170,7 +172,8 @@ void pack_unit(const Layout& layout, const Unit& u, uint32_t column, uint8_t* ou
     if (layout.min) out[192 + 16 * i + column] = u.mins[i];
   }
   for (uint32_t i = 0; i < 32 * layout.n_blocks; ++i) {
-    put_weight(out + layout.block_begin + layout.block_bytes * (i / 32), layout.high_bits, i % 32, column, u.q[i]);
+    put_weight(out + layout.block_begin + layout.block_bytes * (i / 32), layout.high_bits, i % 32,
+               column, u.q[i]);
   }
 }
 
@@ -193,13 +196,14 @@ size_t packed_group_bytes(Packing packing, uint32_t n_in) {
   return size_t{n_in} / (32 * layout.n_blocks) * layout.unit_bytes;
 }
 
-void pack_group(Packing packing, const uint8_t* src, size_t row_bytes, uint32_t n_in, uint32_t n_out, uint32_t group,
-                uint8_t* out) {
+void pack_group(Packing packing, const uint8_t* src, size_t row_bytes, uint32_t n_in,
+                uint32_t n_out, uint32_t group, uint8_t* out) {
   for (uint32_t column = 0; column < kLanes && group * kLanes + column < n_out; ++column) {
     const uint8_t* row = src + row_bytes * (size_t{group} * kLanes + column);
     if (!is_quantized(packing)) {
       const size_t width = packing == Packing::kF32 ? 4 : 2;
-      for (size_t k = 0; k < n_in; ++k) std::memcpy(out + (k * kLanes + column) * width, row + k * width, width);
+      for (size_t k = 0; k < n_in; ++k)
+        std::memcpy(out + (k * kLanes + column) * width, row + k * width, width);
       continue;
     }
     const Layout& layout = kLayouts[static_cast<size_t>(packing)];
@@ -212,7 +216,8 @@ void pack_group(Packing packing, const uint8_t* src, size_t row_bytes, uint32_t 
   }
 }
 
-void unpack_column(Packing packing, const uint8_t* group, uint32_t n_in, uint32_t column, float* out) {
+void unpack_column(Packing packing, const uint8_t* group, uint32_t n_in, uint32_t column,
+                   float* out) {
   if (!is_quantized(packing)) {
     for (size_t k = 0; k < n_in; ++k) {
       const size_t at = k * kLanes + column;
@@ -238,7 +243,8 @@ void unpack_column(Packing packing, const uint8_t* group, uint32_t n_in, uint32_
       scale *= static_cast<float>(unit[64 + 16 * b + column]);
       min *= static_cast<float>(unit[192 + 16 * b + column]);
     }
-    const int q = get_weight(unit + layout.block_begin + layout.block_bytes * b, layout.high_bits, k % 32, column);
+    const int q = get_weight(unit + layout.block_begin + layout.block_bytes * b, layout.high_bits,
+                             k % 32, column);
     out[k] = scale * static_cast<float>(q - layout.zero) + min;
   }
 }

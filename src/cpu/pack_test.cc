@@ -29,8 +29,10 @@ TEST_P(PackTest, UnpackedColumnsAreTheFilesWeights) {
                                          n_in / dtype_info(type).block_elements);
       }
       for (uint32_t k = 0; k < n_in; ++k) {
-        // The codec rounds after the product and after the minimum; so do we, in another order: 2 ulp of the parts.
-        ASSERT_NEAR(got[k], want[k], 4e-7f * (1.0f + std::abs(want[k]))) << "row " << row << " input " << k;
+        // The codec rounds after the product and after the minimum; so do we, in another order: 2
+        // ulp of the parts.
+        ASSERT_NEAR(got[k], want[k], 4e-7f * (1.0f + std::abs(want[k])))
+            << "row " << row << " input " << k;
       }
     }
   }
@@ -43,10 +45,12 @@ TEST_P(PackTest, PackedSizeIsNearTheFiles) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, PackTest,
-                         testing::Values(DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0,
-                                         DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kF32, DType::kF16,
-                                         DType::kBF16),
-                         [](const auto& instance) { return std::string(dtype_info(instance.param).name); });
+                         testing::Values(DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
+                                         DType::kQ8_0, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,
+                                         DType::kF32, DType::kF16, DType::kBF16),
+                         [](const auto& instance) {
+                           return std::string(dtype_info(instance.param).name);
+                         });
 
 }  // namespace
 }  // namespace tempo9::cpu

@@ -36,7 +36,8 @@ std::vector<Lifetime> lifetimes(const ops::Program& program) {
   return lives;
 }
 
-void mark_quantized(const ops::Program& program, const std::vector<Weight>& weights, std::vector<Activation>& out) {
+void mark_quantized(const ops::Program& program, const std::vector<Weight>& weights,
+                    std::vector<Activation>& out) {
   const auto reads = [&](ops::TensorId in, ops::MatrixId matrix) {
     if (weights[static_cast<size_t>(matrix.index)].takes_quantized_rows()) {
       out[static_cast<size_t>(in.index)].quantized = true;
@@ -64,7 +65,8 @@ Sizes sizes_of(const Activation& a, size_t n_rows) {
   s.q = aligned(n_rows * n_blocks * kBlock);
   s.per_block = aligned(n_rows * n_blocks * sizeof(float));
   s.halves = aligned(n_rows * n_blocks * 2 * sizeof(int32_t));
-  s.total = s.f32 + s.q + 2 * s.per_block + s.halves + (a.quantized ? aligned(n_rows * sizeof(float)) : 0);
+  s.total = s.f32 + s.q + 2 * s.per_block + s.halves +
+            (a.quantized ? aligned(n_rows * sizeof(float)) : 0);
   return s;
 }
 
@@ -84,14 +86,16 @@ void place(Activation& a, uint8_t* at, size_t n_rows) {
 
 }  // namespace
 
-Result<Plan> plan_activations(const ops::Program& program, const std::vector<Weight>& weights, uint32_t max_rows) {
+Result<Plan> plan_activations(const ops::Program& program, const std::vector<Weight>& weights,
+                              uint32_t max_rows) {
   Plan plan;
   plan.activations.resize(program.widths.size());
   for (size_t i = 0; i < program.widths.size(); ++i) plan.activations[i].width = program.widths[i];
   mark_quantized(program, weights, plan.activations);
   const std::vector<Lifetime> lives = lifetimes(program);
 
-  // Tensors come in the order of their first use; each takes a free buffer of exactly its size, or a new one.
+  // Tensors come in the order of their first use; each takes a free buffer of exactly its size, or
+  // a new one.
   struct Buffer {
     size_t bytes, offset, busy_until;
   };
@@ -113,7 +117,8 @@ Result<Plan> plan_activations(const ops::Program& program, const std::vector<Wei
     }
   }
   T9_TRY(plan.memory, Memory::reserve(total));
-  for (size_t i = 0; i < offsets.size(); ++i) place(plan.activations[i], plan.memory.data() + offsets[i], max_rows);
+  for (size_t i = 0; i < offsets.size(); ++i)
+    place(plan.activations[i], plan.memory.data() + offsets[i], max_rows);
   return plan;
 }
 

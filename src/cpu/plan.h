@@ -1,5 +1,5 @@
-// What is decided once at load about a program's activations: which buffer each lives in, and which are also kept as
-// int8 rows because a quantised product reads them.
+// What is decided once at load about a program's activations: which buffer each lives in, and which
+// are also kept as int8 rows because a quantised product reads them.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 namespace tempo9::cpu {
 
 struct Activation {
-  float* data = nullptr;   // [n_rows, width]
+  float* data = nullptr;  // [n_rows, width]
   uint32_t width = 0;
   bool quantized = false;  // rows are also in quant
   QuantRows quant;
@@ -23,6 +23,7 @@ struct Plan {
 };
 
 // Buffers are reused once their last reader has run. Errors: kResourceExhausted.
-Result<Plan> plan_activations(const ops::Program& program, const std::vector<Weight>& weights, uint32_t max_rows);
+Result<Plan> plan_activations(const ops::Program& program, const std::vector<Weight>& weights,
+                              uint32_t max_rows);
 
 }  // namespace tempo9::cpu

@@ -9,19 +9,27 @@ struct SinCos {
   double sin, cos;
 };
 
-// For |x| up to about 1e8: reduced by multiples of pi/2 in three parts (Cody and Waite), then Taylor on |r| <= pi/4.
+// For |x| up to about 1e8: reduced by multiples of pi/2 in three parts (Cody and Waite), then
+// Taylor on |r| <= pi/4.
 SinCos sin_cos(double x) {
   constexpr double kTwoOverPi = 0.63661977236758134308;
-  constexpr double kHigh = 1.5707963267948966192, kMiddle = 6.1232339957367658e-17, kLow = -1.4973849048591833e-33;
+  constexpr double kHigh = 1.5707963267948966192, kMiddle = 6.1232339957367658e-17,
+                   kLow = -1.4973849048591833e-33;
   const double n = std::nearbyint(x * kTwoOverPi);
   double r = std::fma(-n, kHigh, x);
   r = std::fma(-n, kMiddle, r);
   r = std::fma(-n, kLow, r);
   const double r2 = r * r;
   double s = -1.0 / 1307674368000.0, c = 1.0 / 20922789888000.0;  // 1/15!, 1/16!
-  constexpr double kSin[] = {1.0 / 6227020800.0, -1.0 / 39916800.0, 1.0 / 362880.0, -1.0 / 5040.0, 1.0 / 120.0, -1.0 / 6.0};
-  constexpr double kCos[] = {-1.0 / 87178291200.0, 1.0 / 479001600.0, -1.0 / 3628800.0, 1.0 / 40320.0,
-                             -1.0 / 720.0, 1.0 / 24.0, -0.5};
+  constexpr double kSin[] = {1.0 / 6227020800.0, -1.0 / 39916800.0, 1.0 / 362880.0,
+                             -1.0 / 5040.0,      1.0 / 120.0,       -1.0 / 6.0};
+  constexpr double kCos[] = {-1.0 / 87178291200.0,
+                             1.0 / 479001600.0,
+                             -1.0 / 3628800.0,
+                             1.0 / 40320.0,
+                             -1.0 / 720.0,
+                             1.0 / 24.0,
+                             -0.5};
   for (const double term : kSin) s = std::fma(s, r2, term);
   for (const double term : kCos) c = std::fma(c, r2, term);
   const double sine = std::fma(r * r2, s, r), cosine = std::fma(r2, c, 1.0);

@@ -1,4 +1,5 @@
-// Cosines and sines for rotary embedding, in double and without libm: the same bits on every machine.
+// Cosines and sines for rotary embedding, in double and without libm: the same bits on every
+// machine.
 #pragma once
 
 #include "ops/program.h"

@@ -69,7 +69,8 @@ TEST_P(RowsTest, RmsNormIsRightForEveryLength) {
     std::vector<float> out(n, 1.0f), other(n, 1.0f);
     kernels().rms_norm(x.data(), w.data(), n, 1e-6f, out.data(), true);
     for (uint32_t i = 0; i < n; ++i) {
-      const double want = 1.0 + static_cast<double>(x[i]) * static_cast<double>(w[i]) / std::sqrt(squares / n + 1e-6);
+      const double want = 1.0 + static_cast<double>(x[i]) * static_cast<double>(w[i]) /
+                                    std::sqrt(squares / n + 1e-6);
       EXPECT_NEAR(static_cast<double>(out[i]), want, 3e-6 * (1 + std::abs(want)));
     }
     scalar().rms_norm(x.data(), w.data(), n, 1e-6f, other.data(), true);
@@ -87,9 +88,12 @@ TEST_P(RowsTest, ActivationsFollowTheirDefinition) {
   kernels().gelu_mul(gate.data(), up.data(), n, gelu.data());
   for (uint32_t i = 0; i < n; ++i) {
     const auto x = static_cast<double>(gate[i]);
-    EXPECT_NEAR(static_cast<double>(silu[i]), x / (1 + std::exp(-x)), 4e-7 * (1 + std::abs(x))) << x;
+    EXPECT_NEAR(static_cast<double>(silu[i]), x / (1 + std::exp(-x)), 4e-7 * (1 + std::abs(x)))
+        << x;
     const double inner = std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
-    EXPECT_NEAR(static_cast<double>(gelu[i]), 0.5 * x * (1 + std::tanh(inner)), 4e-7 * (1 + std::abs(x))) << x;
+    EXPECT_NEAR(static_cast<double>(gelu[i]), 0.5 * x * (1 + std::tanh(inner)),
+                4e-7 * (1 + std::abs(x)))
+        << x;
   }
   scalar().silu_mul(gate.data(), up.data(), n, other.data());
   EXPECT_EQ(silu, other);
@@ -102,7 +106,8 @@ TEST_P(RowsTest, SoftCapIsTanh) {
   const std::vector<float> before = x;
   kernels().soft_cap(x.data(), 77, 30.0f);
   for (size_t i = 0; i < x.size(); ++i) {
-    EXPECT_NEAR(static_cast<double>(x[i]), 30.0 * std::tanh(static_cast<double>(before[i]) / 30.0), 2e-5);
+    EXPECT_NEAR(static_cast<double>(x[i]), 30.0 * std::tanh(static_cast<double>(before[i]) / 30.0),
+                2e-5);
   }
   scalar().soft_cap(other.data(), 77, 30.0f);
   EXPECT_EQ(x, other);
@@ -132,7 +137,8 @@ INSTANTIATE_TEST_SUITE_P(Tables, RowsTest, testing::ValuesIn(available_tables())
                          [](const auto& instance) { return std::string(instance.param->name); });
 
 TEST(Dispatch, ForcesATableByNameAndRefusesOthers) {
-  for (const KernelTable* table : available_tables()) EXPECT_EQ(*select_kernels(table->name), table);
+  for (const KernelTable* table : available_tables())
+    EXPECT_EQ(*select_kernels(table->name), table);
   EXPECT_EQ(*select_kernels(""), available_tables().front());
   const auto refused = select_kernels("sse9");
   ASSERT_FALSE(refused);

@@ -10,8 +10,10 @@
 
 namespace tempo9::cpu {
 
-// n_rows x n_in weights of about the given size: random bytes as quantised values, small random scales.
-inline std::vector<uint8_t> random_weights(DType type, uint32_t n_in, uint32_t n_rows, float size, uint32_t seed) {
+// n_rows x n_in weights of about the given size: random bytes as quantised values, small random
+// scales.
+inline std::vector<uint8_t> random_weights(DType type, uint32_t n_in, uint32_t n_rows, float size,
+                                           uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.0f, size);
   const DTypeInfo& info = dtype_info(type);
@@ -19,7 +21,8 @@ inline std::vector<uint8_t> random_weights(DType type, uint32_t n_in, uint32_t n
   if (info.block_elements == 1) {
     for (size_t i = 0; i * info.block_bytes < out.size(); ++i) {
       const float value = normal(random);
-      const uint16_t half = type == DType::kF16 ? quant::f32_to_f16(value) : quant::f32_to_bf16(value);
+      const uint16_t half =
+          type == DType::kF16 ? quant::f32_to_f16(value) : quant::f32_to_bf16(value);
       if (type == DType::kF32) std::memcpy(&out[4 * i], &value, 4);
       if (type != DType::kF32) std::memcpy(&out[2 * i], &half, 2);
     }
@@ -33,10 +36,12 @@ inline std::vector<uint8_t> random_weights(DType type, uint32_t n_in, uint32_t n
     std::vector<size_t> offsets;
   };
   const ScaleAt kScales[] = {
-      {DType::kQ4_0, 8, {0}},        {DType::kQ4_1, 15, {0, 2}},     {DType::kQ5_0, 16, {0}},
-      {DType::kQ5_1, 31, {0, 2}},    {DType::kQ8_0, 128, {0}},       {DType::kQ4_K, 63 * 15, {0, 2}},
-      {DType::kQ5_K, 63 * 31, {0, 2}}, {DType::kQ6_K, 128 * 32, {208}}, {DType::kQ2_K, 45, {80, 82}},
-      {DType::kQ3_K, 128, {108}},    {DType::kIQ4_NL, 127, {0}},     {DType::kTQ2_0, 2, {64}},
+      {DType::kQ4_0, 8, {0}},          {DType::kQ4_1, 15, {0, 2}},
+      {DType::kQ5_0, 16, {0}},         {DType::kQ5_1, 31, {0, 2}},
+      {DType::kQ8_0, 128, {0}},        {DType::kQ4_K, 63 * 15, {0, 2}},
+      {DType::kQ5_K, 63 * 31, {0, 2}}, {DType::kQ6_K, 128 * 32, {208}},
+      {DType::kQ2_K, 45, {80, 82}},    {DType::kQ3_K, 128, {108}},
+      {DType::kIQ4_NL, 127, {0}},      {DType::kTQ2_0, 2, {64}},
   };
   for (const ScaleAt& entry : kScales) {
     if (entry.type != type) continue;

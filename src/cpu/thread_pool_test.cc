@@ -28,7 +28,8 @@ TEST(ThreadPool, EveryItemRunsOnceInEveryJob) {
 TEST(ThreadPool, WorkersThatSleptWakeForTheNextJob) {
   ThreadPool pool(3, [] {});
   for (int round = 0; round < 3; ++round) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // past the spinning: the workers sleep
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(2));  // past the spinning: the workers sleep
     std::atomic<uint32_t> sum{0};
     pool.run(100, 1, [&](uint32_t begin, uint32_t, uint32_t) { sum += begin; });
     EXPECT_EQ(sum, 4950u);

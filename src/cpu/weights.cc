@@ -24,10 +24,12 @@ std::vector<bool> used_as_product(const ops::Program& program) {
 Result<Weight> load_weight(const ops::Matrix& matrix, bool pack, ThreadPool& pool) {
   const DTypeInfo& info = dtype_info(matrix.type);
   if (quant::find_format(matrix.type) == nullptr) {
-    return make_error(ErrorCode::kUnsupported, "tensor {}: {} is no type for a weight", matrix.name, info.name);
+    return make_error(ErrorCode::kUnsupported, "tensor {}: {} is no type for a weight", matrix.name,
+                      info.name);
   }
   if (matrix.n_in % info.block_elements != 0) {
-    return make_error(ErrorCode::kCorrupt, "tensor {}: rows of {} elements, but {} comes in blocks of {}", matrix.name,
+    return make_error(ErrorCode::kCorrupt,
+                      "tensor {}: rows of {} elements, but {} comes in blocks of {}", matrix.name,
                       matrix.n_in, info.name, info.block_elements);
   }
   const size_t row_bytes = size_t{matrix.n_in} / info.block_elements * info.block_bytes;

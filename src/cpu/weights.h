@@ -15,20 +15,22 @@ struct Weight {
   DType type = DType::kF32;
   std::optional<Packing> packing;  // none: rows as in the file, decoded to f32 as they are used
   uint32_t n_in = 0, n_out = 0, n_groups = 0;
-  size_t group_bytes = 0;          // packed; a file row's bytes otherwise
+  size_t group_bytes = 0;  // packed; a file row's bytes otherwise
   Memory memory;
 
   bool takes_quantized_rows() const { return packing && is_quantized(*packing); }
 };
 
 // Copies and packs all matrices. A table that only an embedding reads stays in the file's form.
-// Errors: kUnsupported (no codec), kCorrupt (rows that are no whole number of blocks), kResourceExhausted.
+// Errors: kUnsupported (no codec), kCorrupt (rows that are no whole number of blocks),
+// kResourceExhausted.
 Result<std::vector<Weight>> load_weights(const ops::Program& program, ThreadPool& pool);
 
 // One output's weights as f32: a token's embedding. out [n_in].
 void read_row(const Weight& weight, uint32_t row, float* out);
 
-// A group of 16 outputs of a weight without packing, as Packing::kF32 would hold it. row: scratch [n_in].
+// A group of 16 outputs of a weight without packing, as Packing::kF32 would hold it. row: scratch
+// [n_in].
 void decode_group(const Weight& weight, uint32_t group, float* row, float* out);
 
 }  // namespace tempo9::cpu

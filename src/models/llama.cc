@@ -21,9 +21,12 @@ Status record_llama(Reader& reader, ops::Program& program) {
     const auto name = [&](std::string_view part) { return Reader::layer_name(i, part); };
     const uint32_t attention_width = c.n_heads[i] * c.head_dim;
 
-    T9_TRY(const auto attn_norm, add_vector(reader, program, name("attn_norm.weight"), c.hidden_size));
-    const AttentionSpec spec{
-        .layer = i, .rope = 0, .scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim)), .window = 0};
+    T9_TRY(const auto attn_norm,
+           add_vector(reader, program, name("attn_norm.weight"), c.hidden_size));
+    const AttentionSpec spec{.layer = i,
+                             .rope = 0,
+                             .scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim)),
+                             .window = 0};
     T9_TRY(const auto attended,
            attention_block(reader, program, program.rms_norm(x, attn_norm, c.norm_eps), spec));
     T9_TRY(const auto output,
@@ -32,16 +35,20 @@ Status record_llama(Reader& reader, ops::Program& program) {
            add_optional_vector(reader, program, name("attn_output.bias"), c.hidden_size));
     program.add_linear(x, attended, output, output_bias);
 
-    T9_TRY(const auto ffn_norm, add_vector(reader, program, name("ffn_norm.weight"), c.hidden_size));
-    T9_TRY(const auto hidden, gated_mlp_block(reader, program, program.rms_norm(x, ffn_norm, c.norm_eps), i,
-                                              ops::Activation::kSilu));
-    T9_TRY(const auto down,
-           add_matrix(reader, program, name("ffn_down.weight"), c.intermediate_size[i], c.hidden_size));
-    T9_TRY(const auto down_bias, add_optional_vector(reader, program, name("ffn_down.bias"), c.hidden_size));
+    T9_TRY(const auto ffn_norm,
+           add_vector(reader, program, name("ffn_norm.weight"), c.hidden_size));
+    T9_TRY(const auto hidden,
+           gated_mlp_block(reader, program, program.rms_norm(x, ffn_norm, c.norm_eps), i,
+                           ops::Activation::kSilu));
+    T9_TRY(const auto down, add_matrix(reader, program, name("ffn_down.weight"),
+                                       c.intermediate_size[i], c.hidden_size));
+    T9_TRY(const auto down_bias,
+           add_optional_vector(reader, program, name("ffn_down.bias"), c.hidden_size));
     program.add_linear(x, hidden, down, down_bias);
   }
   T9_TRY(const auto output_norm, add_vector(reader, program, "output_norm.weight", c.hidden_size));
-  program.head(program.rms_norm(program.select_rows(x), output_norm, c.norm_eps), embeddings.output);
+  program.head(program.rms_norm(program.select_rows(x), output_norm, c.norm_eps),
+               embeddings.output);
   return reader.check_all_used();
 }
 

@@ -1,4 +1,5 @@
-// From a file to a Program. One file per architecture, over shared blocks; models/list.inc names them.
+// From a file to a Program. One file per architecture, over shared blocks; models/list.inc names
+// them.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,9 @@
 namespace tempo9::models {
 
 // Records the forward pass of the file's model. The program borrows the file's mapping.
-// Errors: kUnsupported (architecture not in models/list.inc, named with the known ones; a feature the graph lacks),
-// kCorrupt (a tensor or key missing or of the wrong shape, named with what was found and what was expected).
+// Errors: kUnsupported (architecture not in models/list.inc, named with the known ones; a feature
+// the graph lacks), kCorrupt (a tensor or key missing or of the wrong shape, named with what was
+// found and what was expected).
 Result<ops::Program> build_program(const gguf::File& file);
 
 std::vector<std::string_view> known_architectures();

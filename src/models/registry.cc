@@ -1,7 +1,7 @@
 #include <fmt/ranges.h>
 
-#include "models/models.h"
 #include "models/blocks/reader.h"
+#include "models/models.h"
 
 namespace tempo9::models {
 

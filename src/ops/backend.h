@@ -1,5 +1,5 @@
-// The door between the engine and a processor: one object holds a compiled program, its packed weights, its scratch
-// and the KV arena. Two backends may live side by side.
+// The door between the engine and a processor: one object holds a compiled program, its packed
+// weights, its scratch and the KV arena. Two backends may live side by side.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ enum class KvType { kF16, kF32 };
 
 struct BackendOptions {
   uint32_t n_threads = 1;
-  uint32_t max_rows = 512;          // most rows of one step
-  uint32_t max_logit_rows = 512;    // most logit rows of one step
-  uint32_t max_pages = 0;           // KV pages in the arena: address space only, memory is touched on use
+  uint32_t max_rows = 512;        // most rows of one step
+  uint32_t max_logit_rows = 512;  // most logit rows of one step
+  uint32_t max_pages = 0;  // KV pages in the arena: address space only, memory is touched on use
   KvType kv_type = KvType::kF16;
-  std::string isa;                  // kernel table by name; empty: the best that this processor has
+  std::string isa;  // kernel table by name; empty: the best that this processor has
 };
 
 // Threads: one caller at a time (the engine thread).
@@ -31,8 +31,9 @@ class Backend {
   virtual ~Backend() = default;
 
   // Runs one step. Returns logits [logit_rows.size(), n_vocab], valid until the next step.
-  // A row's logits depend on its own sequence, the weights and the kernel table only (docs/determinism.md).
-  // Requires: batch as in batch.h, within the options' limits; token ids within the embedding table.
+  // A row's logits depend on its own sequence, the weights and the kernel table only
+  // (docs/determinism.md). Requires: batch as in batch.h, within the options' limits; token ids
+  // within the embedding table.
   virtual Result<std::span<const float>> step(const Batch& batch) = 0;
 
   // Copies the first n_tokens positions of a page, all layers.
@@ -40,9 +41,9 @@ class Backend {
   // Gives a page's memory back to the system; its content is lost.
   virtual void drop_page(PageId page) = 0;
 
-  virtual uint64_t page_bytes() const = 0;     // of one page, all layers
-  virtual uint64_t weight_bytes() const = 0;   // packed weights in memory
-  virtual std::string_view name() const = 0;   // "cpu/avx512"
+  virtual uint64_t page_bytes() const = 0;    // of one page, all layers
+  virtual uint64_t weight_bytes() const = 0;  // packed weights in memory
+  virtual std::string_view name() const = 0;  // "cpu/avx512"
 };
 
 }  // namespace tempo9::ops

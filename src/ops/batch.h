@@ -6,8 +6,8 @@
 
 namespace tempo9::ops {
 
-inline constexpr uint32_t kPageTokens = 32;    // tokens a KV page holds
-inline constexpr uint32_t kGridTokens = 256;   // attention's fixed grid; pages divide it
+inline constexpr uint32_t kPageTokens = 32;   // tokens a KV page holds
+inline constexpr uint32_t kGridTokens = 256;  // attention's fixed grid; pages divide it
 
 using PageId = uint32_t;
 
@@ -16,15 +16,16 @@ struct BatchSequence {
   uint32_t first_row = 0;
   uint32_t n_rows = 0;
   uint32_t n_past = 0;
-  std::span<const PageId> pages;  // page i holds positions [32 i, 32 i + 32); covers n_past + n_rows
+  std::span<const PageId>
+      pages;  // page i holds positions [32 i, 32 i + 32); covers n_past + n_rows
 };
 
-// Requires: sequences' rows follow each other without gaps, from row 0; pages that are written (from n_past on)
-// belong to that sequence alone; logit_rows ascending.
+// Requires: sequences' rows follow each other without gaps, from row 0; pages that are written
+// (from n_past on) belong to that sequence alone; logit_rows ascending.
 struct Batch {
-  std::span<const int32_t> tokens;        // one a row
+  std::span<const int32_t> tokens;  // one a row
   std::span<const BatchSequence> sequences;
-  std::span<const uint32_t> logit_rows;   // rows whose logits are wanted
+  std::span<const uint32_t> logit_rows;  // rows whose logits are wanted
 };
 
 }  // namespace tempo9::ops

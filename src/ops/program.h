@@ -1,6 +1,7 @@
-// A model as data: the ops of one forward step over a ragged batch, in order, on opaque activation tensors.
-// models/ record a Program from a file, a Backend compiles it once (packs weights, plans buffers, fuses) and runs it
-// for every step. Adding an op is: a struct here, a line in Op, and its meaning in ops/ref/ and each backend.
+// A model as data: the ops of one forward step over a ragged batch, in order, on opaque activation
+// tensors. models/ record a Program from a file, a Backend compiles it once (packs weights, plans
+// buffers, fuses) and runs it for every step. Adding an op is: a struct here, a line in Op, and its
+// meaning in ops/ref/ and each backend.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 
 namespace tempo9::ops {
 
-// A weight matrix as it stands in the file: n_out rows of n_in elements, y = W x. The bytes are borrowed from the
-// mapping and need to live only until the backend has loaded the program.
+// A weight matrix as it stands in the file: n_out rows of n_in elements, y = W x. The bytes are
+// borrowed from the mapping and need to live only until the backend has loaded the program.
 struct Matrix {
   std::string name;
   DType type = DType::kF32;
@@ -25,9 +26,16 @@ struct Matrix {
 };
 
 // Handles into a Program. -1: none.
-struct MatrixId { int32_t index = -1; };
-struct VectorId { int32_t index = -1; explicit operator bool() const { return index >= 0; } };
-struct TensorId { int32_t index = -1; };  // activations, f32 [n_rows, width]
+struct MatrixId {
+  int32_t index = -1;
+};
+struct VectorId {
+  int32_t index = -1;
+  explicit operator bool() const { return index >= 0; }
+};
+struct TensorId {
+  int32_t index = -1;
+};  // activations, f32 [n_rows, width]
 
 struct KvLayer {
   uint32_t n_kv_heads = 0;
@@ -44,16 +52,32 @@ struct Rope {
 enum class Activation { kSilu, kGeluTanh };
 
 // out[r] = W[token of row r] * scale
-struct Embed { MatrixId table; float scale; TensorId out; };
+struct Embed {
+  MatrixId table;
+  float scale;
+  TensorId out;
+};
 
 // out = in / rms(in) * weight; with add, out += that instead.
-struct RmsNorm { TensorId in; VectorId weight; float eps; TensorId out; bool add; };
+struct RmsNorm {
+  TensorId in;
+  VectorId weight;
+  float eps;
+  TensorId out;
+  bool add;
+};
 
 // out = [W0 in | W1 in | ...] + bias; with add, out += that instead. All matrices share n_in.
-struct Linear { TensorId in; std::vector<MatrixId> matrices; VectorId bias; TensorId out; bool add; };
+struct Linear {
+  TensorId in;
+  std::vector<MatrixId> matrices;
+  VectorId bias;
+  TensorId out;
+  bool add;
+};
 
-// qkv is [q heads | k heads | v heads] per row. Normalises q and k per head where weights are given, rotates both,
-// and appends k and v to the row's sequence in the cache. q stays in qkv.
+// qkv is [q heads | k heads | v heads] per row. Normalises q and k per head where weights are
+// given, rotates both, and appends k and v to the row's sequence in the cache. q stays in qkv.
 struct RopeAppend {
   TensorId qkv;
   uint32_t kv_layer;
@@ -64,7 +88,8 @@ struct RopeAppend {
 };
 
 // Causal attention of q (inside qkv) over the row's own sequence.
-// Order: keys are cut at a fixed grid of 256 positions, cells merged oldest first (docs/determinism.md).
+// Order: keys are cut at a fixed grid of 256 positions, cells merged oldest first
+// (docs/determinism.md).
 struct Attention {
   TensorId qkv;
   uint32_t kv_layer;
@@ -75,15 +100,27 @@ struct Attention {
 };
 
 // in is [gate | up]; out = act(gate) * up.
-struct GatedActivation { TensorId in; Activation kind; TensorId out; };
+struct GatedActivation {
+  TensorId in;
+  Activation kind;
+  TensorId out;
+};
 
 // Keeps only the rows whose logits were asked for (Batch::logit_rows); what follows runs on those.
-struct SelectRows { TensorId in; TensorId out; };
+struct SelectRows {
+  TensorId in;
+  TensorId out;
+};
 
 // The last op: logits [n logit rows, n_out], softcap * tanh(x / softcap) when softcap > 0.
-struct Head { TensorId in; MatrixId matrix; float softcap; };
+struct Head {
+  TensorId in;
+  MatrixId matrix;
+  float softcap;
+};
 
-using Op = std::variant<Embed, RmsNorm, Linear, RopeAppend, Attention, GatedActivation, SelectRows, Head>;
+using Op =
+    std::variant<Embed, RmsNorm, Linear, RopeAppend, Attention, GatedActivation, SelectRows, Head>;
 
 struct Program {
   std::vector<Matrix> matrices;
@@ -92,9 +129,10 @@ struct Program {
   std::vector<KvLayer> kv_layers;
   std::vector<uint32_t> widths;  // of each activation tensor
   std::vector<Op> ops;
-  uint32_t n_vocab = 0;          // rows of the head
+  uint32_t n_vocab = 0;  // rows of the head
 
-  // Recording. Each returns the op's output; shapes are checked here, once (T9_CHECK: models check the file first).
+  // Recording. Each returns the op's output; shapes are checked here, once (T9_CHECK: models check
+  // the file first).
   MatrixId add_matrix(Matrix matrix);
   VectorId add_vector(std::vector<float> values);
   TensorId embed(MatrixId table, float scale);
@@ -103,7 +141,8 @@ struct Program {
   TensorId linear(TensorId in, std::vector<MatrixId> matrices, VectorId bias = {});
   void add_linear(TensorId residual, TensorId in, MatrixId matrix, VectorId bias = {});
   void rope_append(RopeAppend op);
-  TensorId attention(TensorId qkv, uint32_t kv_layer, uint32_t n_heads, float scale, uint32_t window);
+  TensorId attention(TensorId qkv, uint32_t kv_layer, uint32_t n_heads, float scale,
+                     uint32_t window);
   TensorId gated_activation(TensorId gate_up, Activation kind);
   TensorId select_rows(TensorId in);
   void head(TensorId in, MatrixId matrix, float softcap = 0.0f);

@@ -11,11 +11,18 @@
 
 namespace tempo9::cpu::avx2 {
 
-struct F32 { __m256 a, b; };
-struct I32 { __m256i a, b; };
-struct U8 { __m256i a, b; };
+struct F32 {
+  __m256 a, b;
+};
+struct I32 {
+  __m256i a, b;
+};
+struct U8 {
+  __m256i a, b;
+};
 
-constexpr int kTileRows = 2;  // 16 registers: 2 rows x 16 columns of integers and of floats is what fits
+constexpr int kTileRows =
+    2;  // 16 registers: 2 rows x 16 columns of integers and of floats is what fits
 constexpr int kTileGroups = 1;
 constexpr int kDirectRows = 2;
 constexpr int kQueryTile = 2;
@@ -48,7 +55,9 @@ T9_SIMD F32 add(F32 x, F32 y) { return {_mm256_add_ps(x.a, y.a), _mm256_add_ps(x
 T9_SIMD F32 sub(F32 x, F32 y) { return {_mm256_sub_ps(x.a, y.a), _mm256_sub_ps(x.b, y.b)}; }
 T9_SIMD F32 mul(F32 x, F32 y) { return {_mm256_mul_ps(x.a, y.a), _mm256_mul_ps(x.b, y.b)}; }
 T9_SIMD F32 div(F32 x, F32 y) { return {_mm256_div_ps(x.a, y.a), _mm256_div_ps(x.b, y.b)}; }
-T9_SIMD F32 fma(F32 x, F32 y, F32 z) { return {_mm256_fmadd_ps(x.a, y.a, z.a), _mm256_fmadd_ps(x.b, y.b, z.b)}; }
+T9_SIMD F32 fma(F32 x, F32 y, F32 z) {
+  return {_mm256_fmadd_ps(x.a, y.a, z.a), _mm256_fmadd_ps(x.b, y.b, z.b)};
+}
 T9_SIMD F32 max(F32 x, F32 y) { return {_mm256_max_ps(x.a, y.a), _mm256_max_ps(x.b, y.b)}; }
 T9_SIMD F32 min(F32 x, F32 y) { return {_mm256_min_ps(x.a, y.a), _mm256_min_ps(x.b, y.b)}; }
 T9_SIMD F32 abs(F32 x) {
@@ -59,11 +68,16 @@ T9_SIMD F32 select(I32 mask, F32 yes, F32 no) {
   return {_mm256_blendv_ps(no.a, yes.a, _mm256_castsi256_ps(mask.a)),
           _mm256_blendv_ps(no.b, yes.b, _mm256_castsi256_ps(mask.b))};
 }
-T9_SIMD F32 fill_from(F32 x, uint32_t n, float value) { return select(first_lanes(n), x, set1(value)); }
-T9_SIMD F32 fill_below(F32 x, uint32_t n, float value) { return select(first_lanes(n), set1(value), x); }
+T9_SIMD F32 fill_from(F32 x, uint32_t n, float value) {
+  return select(first_lanes(n), x, set1(value));
+}
+T9_SIMD F32 fill_below(F32 x, uint32_t n, float value) {
+  return select(first_lanes(n), set1(value), x);
+}
 T9_SIMD F32 zero_below(F32 x, F32 by, float limit) {
   const __m256 l = _mm256_set1_ps(limit);
-  return {_mm256_and_ps(_mm256_cmp_ps(by.a, l, _CMP_GE_OQ), x.a), _mm256_and_ps(_mm256_cmp_ps(by.b, l, _CMP_GE_OQ), x.b)};
+  return {_mm256_and_ps(_mm256_cmp_ps(by.a, l, _CMP_GE_OQ), x.a),
+          _mm256_and_ps(_mm256_cmp_ps(by.b, l, _CMP_GE_OQ), x.b)};
 }
 T9_SIMD F32 select_small(F32 x, F32 y, F32 by, float limit) {
   const __m256 l = _mm256_set1_ps(limit);
@@ -75,7 +89,9 @@ T9_SIMD F32 select_small(F32 x, F32 y, F32 by, float limit) {
 T9_SIMD I32 izero() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
 T9_SIMD I32 iset1(int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
 T9_SIMD I32 iadd(I32 x, I32 y) { return {_mm256_add_epi32(x.a, y.a), _mm256_add_epi32(x.b, y.b)}; }
-T9_SIMD I32 shift_left(I32 x, int n) { return {_mm256_slli_epi32(x.a, n), _mm256_slli_epi32(x.b, n)}; }
+T9_SIMD I32 shift_left(I32 x, int n) {
+  return {_mm256_slli_epi32(x.a, n), _mm256_slli_epi32(x.b, n)};
+}
 T9_SIMD F32 to_f32(I32 x) { return {_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)}; }
 T9_SIMD I32 round_to_i32(F32 x) { return {_mm256_cvtps_epi32(x.a), _mm256_cvtps_epi32(x.b)}; }
 T9_SIMD F32 as_f32(I32 x) { return {_mm256_castsi256_ps(x.a), _mm256_castsi256_ps(x.b)}; }
@@ -128,15 +144,18 @@ T9_SIMD U8 low_nibbles(U8 x) {
 }
 T9_SIMD U8 high_nibbles(U8 x) {
   const __m256i m = _mm256_set1_epi8(15);
-  return {_mm256_and_si256(_mm256_srli_epi16(x.a, 4), m), _mm256_and_si256(_mm256_srli_epi16(x.b, 4), m)};
+  return {_mm256_and_si256(_mm256_srli_epi16(x.a, 4), m),
+          _mm256_and_si256(_mm256_srli_epi16(x.b, 4), m)};
 }
 // 16 in the bytes whose bit of the 32 at p is set, else 0.
 T9_SIMD __m256i spread_bit4(const uint8_t* p) {
   const int32_t bits = *reinterpret_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(p);
-  const __m256i which = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+  const __m256i which =
+      _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
   const __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(bits), which);
   const __m256i bit = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
-  return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit), _mm256_set1_epi8(16));
+  return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit),
+                          _mm256_set1_epi8(16));
 }
 T9_SIMD U8 add_bit4(U8 x, const uint8_t* bits) {
   return {_mm256_add_epi8(x.a, spread_bit4(bits)), _mm256_add_epi8(x.b, spread_bit4(bits + 4))};
@@ -147,11 +166,12 @@ T9_SIMD U8 or_bits45(U8 x, U8 plane) {
   const __m256i m = _mm256_set1_epi8(0x30);
   const __m256i a = _mm256_srli_epi16(_mm256_slli_epi16(plane.a, kLeft), kRight);
   const __m256i b = _mm256_srli_epi16(_mm256_slli_epi16(plane.b, kLeft), kRight);
-  return {_mm256_or_si256(x.a, _mm256_and_si256(a, m)), _mm256_or_si256(x.b, _mm256_and_si256(b, m))};
+  return {_mm256_or_si256(x.a, _mm256_and_si256(a, m)),
+          _mm256_or_si256(x.b, _mm256_and_si256(b, m))};
 }
 
-// maddubs adds pairs of products in 16 bits: u8 up to 127 times s8 cannot overflow. Weights up to 255 (zero point 128)
-// go as |w - 128| times a with w's sign, at most 2 * 128 * 127.
+// maddubs adds pairs of products in 16 bits: u8 up to 127 times s8 cannot overflow. Weights up to
+// 255 (zero point 128) go as |w - 128| times a with w's sign, at most 2 * 128 * 127.
 template <int kZero>
 T9_SIMD I32 start_dot(int32_t sum) {
   return iset1(kZero == 128 ? 0 : -kZero * sum);
@@ -167,7 +187,8 @@ T9_SIMD __m256i dot_half(__m256i acc, __m256i w, __m256i a) {
 }
 template <int kZero>
 T9_SIMD I32 dot(I32 acc, U8 w, const int8_t* a) {
-  const __m256i bytes = _mm256_set1_epi32(*reinterpret_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(a));
+  const __m256i bytes = _mm256_set1_epi32(
+      *reinterpret_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(a));
   return {dot_half<kZero>(acc.a, w.a, bytes), dot_half<kZero>(acc.b, w.b, bytes)};
 }
 

@@ -1,18 +1,17 @@
-#include "cpu/avx2/simd.h"
-
 #include "base/check.h"
+#include "cpu/avx2/simd.h"
 #include "cpu/kernels.h"
 
 #define T9_ISA_NAME "avx2"
 
 namespace tempo9::cpu::avx2 {
 
-#include "cpu/generic/math.inl.h"
+#include "cpu/generic/attention.inl.h"
 #include "cpu/generic/formats.inl.h"
 #include "cpu/generic/linear_float.inl.h"
 #include "cpu/generic/linear_quant.inl.h"
+#include "cpu/generic/math.inl.h"
 #include "cpu/generic/rows.inl.h"
-#include "cpu/generic/attention.inl.h"
 #include "cpu/generic/table.inl.h"
 
 }  // namespace tempo9::cpu::avx2

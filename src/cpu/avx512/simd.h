@@ -15,7 +15,7 @@ using F32 = __m512;
 using I32 = __m512i;
 using U8 = __m512i;
 
-constexpr int kTileRows = 6;    // register tile of the panel kernel: rows x groups of 16 columns
+constexpr int kTileRows = 6;  // register tile of the panel kernel: rows x groups of 16 columns
 constexpr int kTileGroups = 2;
 constexpr int kDirectRows = 4;  // rows that decode weights in registers together
 constexpr int kQueryTile = 6;   // query vectors that share one load of keys or values
@@ -25,8 +25,12 @@ T9_SIMD F32 set1(float x) { return _mm512_set1_ps(x); }
 T9_SIMD F32 load(const float* p) { return _mm512_loadu_ps(p); }
 T9_SIMD void store(float* p, F32 x) { _mm512_storeu_ps(p, x); }
 T9_SIMD __mmask16 first_lanes(uint32_t n) { return static_cast<__mmask16>((1u << n) - 1u); }
-T9_SIMD F32 load_part(const float* p, uint32_t n) { return _mm512_maskz_loadu_ps(first_lanes(n), p); }
-T9_SIMD void store_part(float* p, F32 x, uint32_t n) { _mm512_mask_storeu_ps(p, first_lanes(n), x); }
+T9_SIMD F32 load_part(const float* p, uint32_t n) {
+  return _mm512_maskz_loadu_ps(first_lanes(n), p);
+}
+T9_SIMD void store_part(float* p, F32 x, uint32_t n) {
+  _mm512_mask_storeu_ps(p, first_lanes(n), x);
+}
 T9_SIMD F32 add(F32 a, F32 b) { return _mm512_add_ps(a, b); }
 T9_SIMD F32 sub(F32 a, F32 b) { return _mm512_sub_ps(a, b); }
 T9_SIMD F32 mul(F32 a, F32 b) { return _mm512_mul_ps(a, b); }
@@ -41,7 +45,8 @@ T9_SIMD F32 fill_from(F32 a, uint32_t n, float value) {
 }
 // Lanes below index n become value.
 T9_SIMD F32 fill_below(F32 a, uint32_t n, float value) {
-  return n >= 16 ? _mm512_set1_ps(value) : _mm512_mask_blend_ps(first_lanes(n), a, _mm512_set1_ps(value));
+  return n >= 16 ? _mm512_set1_ps(value)
+                 : _mm512_mask_blend_ps(first_lanes(n), a, _mm512_set1_ps(value));
 }
 
 // Lanes of a where x is below limit become 0.
@@ -61,17 +66,21 @@ T9_SIMD F32 to_f32(I32 a) { return _mm512_cvtepi32_ps(a); }
 T9_SIMD I32 round_to_i32(F32 a) { return _mm512_cvtps_epi32(a); }  // nearest, ties to even
 T9_SIMD F32 as_f32(I32 a) { return _mm512_castsi512_ps(a); }
 T9_SIMD I32 as_i32(F32 a) { return _mm512_castps_si512(a); }
-T9_SIMD void store_i8(int8_t* p, I32 a) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a)); }
+T9_SIMD void store_i8(int8_t* p, I32 a) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a));
+}
 T9_SIMD void store_i32(int32_t* p, I32 a) { _mm512_storeu_si512(p, a); }
 
 T9_SIMD F32 load_f16(const void* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
 }
 T9_SIMD void store_f16(void* p, F32 x) {
-  _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  _mm256_storeu_si256(static_cast<__m256i*>(p),
+                      _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 T9_SIMD F32 load_bf16(const void* p) {
-  return as_f32(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p))), 16));
+  return as_f32(_mm512_slli_epi32(
+      _mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p))), 16));
 }
 T9_SIMD F32 load_u8(const uint8_t* p) {
   return to_f32(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
@@ -83,11 +92,14 @@ T9_SIMD F32 load_i8(const uint8_t* p) {
 T9_SIMD U8 load_bytes(const uint8_t* p) { return _mm512_loadu_si512(p); }
 T9_SIMD void store_bytes(uint8_t* p, U8 x) { _mm512_storeu_si512(p, x); }
 T9_SIMD U8 low_nibbles(U8 x) { return _mm512_and_si512(x, _mm512_set1_epi8(15)); }
-T9_SIMD U8 high_nibbles(U8 x) { return _mm512_and_si512(_mm512_srli_epi16(x, 4), _mm512_set1_epi8(15)); }
+T9_SIMD U8 high_nibbles(U8 x) {
+  return _mm512_and_si512(_mm512_srli_epi16(x, 4), _mm512_set1_epi8(15));
+}
 // Adds 16 to the bytes whose bit is set.
 T9_SIMD U8 add_bit4(U8 x, const uint8_t* bits) {
-  return _mm512_mask_add_epi8(x, *reinterpret_cast<const uint64_t __attribute__((may_alias, aligned(1)))*>(bits), x,
-                              _mm512_set1_epi8(16));
+  return _mm512_mask_add_epi8(
+      x, *reinterpret_cast<const uint64_t __attribute__((may_alias, aligned(1)))*>(bits), x,
+      _mm512_set1_epi8(16));
 }
 // Bits [2 * field, 2 * field + 2) of each byte of plane become bits 4 and 5 of x.
 template <int kField>
@@ -99,7 +111,8 @@ T9_SIMD U8 or_bits45(U8 x, U8 plane) {
   return _mm512_or_si512(x, _mm512_and_si512(at4, _mm512_set1_epi8(0x30)));
 }
 
-// The integer accumulator of a block whose weights are stored with zero point kZero: starts at -kZero * sum(a).
+// The integer accumulator of a block whose weights are stored with zero point kZero: starts at
+// -kZero * sum(a).
 template <int kZero>
 T9_SIMD I32 start_dot(int32_t sum) {
   if constexpr (kZero == 0) {
@@ -111,7 +124,8 @@ T9_SIMD I32 start_dot(int32_t sum) {
 // Lane c += w[4c .. 4c+3] . a[0 .. 3], a broadcast from memory.
 template <int kZero>
 T9_SIMD I32 dot(I32 acc, U8 w, const int8_t* a) {
-  const __m512i bytes = _mm512_set1_epi32(*reinterpret_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(a));
+  const __m512i bytes = _mm512_set1_epi32(
+      *reinterpret_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(a));
   return _mm512_dpbusd_epi32(acc, w, bytes);
 }
 

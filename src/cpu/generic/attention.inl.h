@@ -1,15 +1,18 @@
-// Attention over paged KV. Defined on a fixed grid of 256 keys: per cell m = max s, p = e^(s - m), l = sum p,
-// o = sum p v in key order; cells merge oldest first. Rows, heads and threads never change the order.
-// Page of one layer and kv head: K [head_dim][32 keys], V [32 keys][padded_dim], padded_dim a multiple of 16.
-// Source: online softmax, Milakov and Gimelshein 2018 (arXiv:1805.02867).
-// Included inside a table's namespace, after math.inl.h.
+// Attention over paged KV. Defined on a fixed grid of 256 keys: per cell m = max s, p = e^(s - m),
+// l = sum p, o = sum p v in key order; cells merge oldest first. Rows, heads and threads never
+// change the order. Page of one layer and kv head: K [head_dim][32 keys], V [32 keys][padded_dim],
+// padded_dim a multiple of 16. Source: online softmax, Milakov and Gimelshein 2018
+// (arXiv:1805.02867). Included inside a table's namespace, after math.inl.h.
 
 struct KvF16 {
   using Element = uint16_t;
   static constexpr size_t kBytes = 2;
   T9_SIMD F32 read(const uint8_t* p) { return load_f16(p); }
-  // Finite values only: a masked key still meets a zero weight, and 0 * inf would spoil its neighbours.
-  T9_SIMD void write(Element* p, F32 x) { store_f16(p, max(min(x, set1(65504.0f)), set1(-65504.0f))); }
+  // Finite values only: a masked key still meets a zero weight, and 0 * inf would spoil its
+  // neighbours.
+  T9_SIMD void write(Element* p, F32 x) {
+    store_f16(p, max(min(x, set1(65504.0f)), set1(-65504.0f)));
+  }
 };
 struct KvF32 {
   using Element = float;
@@ -26,13 +29,14 @@ T9_SIMD uint32_t padded_dim(uint32_t head_dim) { return (head_dim + kLanes - 1) 
 template <int kN>
 struct QueryTile {
   const float* q[kN];
-  float* scores[kN];        // [256], becomes p
-  float* cell_out[kN];      // [head_dim]
+  float* scores[kN];            // [256], becomes p
+  float* cell_out[kN];          // [head_dim]
   uint32_t begin[kN], end[kN];  // keys of this cell it sees, relative to the cell
 };
 
 template <class Kv, int kN>
-static void score_page(const AttentionArgs& args, const QueryTile<kN>& t, const uint8_t* k, uint32_t key0) {
+static void score_page(const AttentionArgs& args, const QueryTile<kN>& t, const uint8_t* k,
+                       uint32_t key0) {
   F32 acc[kN][2];
 #pragma GCC unroll 16
   for (int i = 0; i < kN; ++i) acc[i][0] = acc[i][1] = zero();
@@ -64,10 +68,12 @@ static void weigh_values(const AttentionArgs& args, const QueryTile<kN>& t, cons
     for (int j = 0; j < kD; ++j) acc[i][j] = zero();
   }
   for (uint32_t key = 0; key < n_keys; ++key) {
-    const uint8_t* row = v[key / kPageKeys] + Kv::kBytes * ((key % kPageKeys) * padded_dim(args.head_dim) + d0);
+    const uint8_t* row =
+        v[key / kPageKeys] + Kv::kBytes * ((key % kPageKeys) * padded_dim(args.head_dim) + d0);
     F32 value[kD];
 #pragma GCC unroll 8
-    for (int j = 0; j < kD; ++j) value[j] = Kv::read(row + Kv::kBytes * kLanes * static_cast<size_t>(j));
+    for (int j = 0; j < kD; ++j)
+      value[j] = Kv::read(row + Kv::kBytes * kLanes * static_cast<size_t>(j));
 #pragma GCC unroll 16
     for (int i = 0; i < kN; ++i) {
       const F32 p = set1(t.scores[i][key]);
@@ -78,12 +84,15 @@ static void weigh_values(const AttentionArgs& args, const QueryTile<kN>& t, cons
 #pragma GCC unroll 16
   for (int i = 0; i < kN; ++i) {
 #pragma GCC unroll 8
-    for (int j = 0; j < kD; ++j) store(t.cell_out[i] + d0 + kLanes * static_cast<uint32_t>(j), acc[i][j]);
+    for (int j = 0; j < kD; ++j)
+      store(t.cell_out[i] + d0 + kLanes * static_cast<uint32_t>(j), acc[i][j]);
   }
 }
 
-// Turns scores into p; gives the cell's maximum and sum. A query that sees no key of the cell gets m = -inf.
-T9_SIMD void soften(float* scores, uint32_t begin, uint32_t end, uint32_t n_keys, float* m, float* l) {
+// Turns scores into p; gives the cell's maximum and sum. A query that sees no key of the cell gets
+// m = -inf.
+T9_SIMD void soften(float* scores, uint32_t begin, uint32_t end, uint32_t n_keys, float* m,
+                    float* l) {
   const float kMinusInfinity = -__builtin_inff();
   if (begin >= end) {
     *m = kMinusInfinity;
@@ -110,8 +119,8 @@ T9_SIMD void soften(float* scores, uint32_t begin, uint32_t end, uint32_t n_keys
 }
 
 // A query's running state: out (unnormalised), m, l.
-T9_SIMD void merge_cell(float* out, float* m, float* l, const float* cell_out, float cell_m, float cell_l,
-                        uint32_t head_dim) {
+T9_SIMD void merge_cell(float* out, float* m, float* l, const float* cell_out, float cell_m,
+                        float cell_l, uint32_t head_dim) {
   if (cell_l == 0) return;  // saw nothing of the cell
   const float new_m = *m > cell_m ? *m : cell_m;
   float factor[16];
@@ -130,31 +139,36 @@ T9_SIMD void merge_cell(float* out, float* m, float* l, const float* cell_out, f
 
 template <class Kv, int kN>
 static void attend_cell(const AttentionArgs& args, const QueryTile<kN>& t, const uint8_t* const* k,
-                        const uint8_t* const* v, uint32_t n_keys, float* const* out, float* const* m,
-                        float* const* l) {
-  for (uint32_t key0 = 0; key0 < n_keys; key0 += kPageKeys) score_page<Kv, kN>(args, t, k[key0 / kPageKeys], key0);
+                        const uint8_t* const* v, uint32_t n_keys, float* const* out,
+                        float* const* m, float* const* l) {
+  for (uint32_t key0 = 0; key0 < n_keys; key0 += kPageKeys)
+    score_page<Kv, kN>(args, t, k[key0 / kPageKeys], key0);
   float cell_m[kN], cell_l[kN];
-  for (int i = 0; i < kN; ++i) soften(t.scores[i], t.begin[i], t.end[i], n_keys, &cell_m[i], &cell_l[i]);
+  for (int i = 0; i < kN; ++i)
+    soften(t.scores[i], t.begin[i], t.end[i], n_keys, &cell_m[i], &cell_l[i]);
   uint32_t d = 0;
   const uint32_t dim = padded_dim(args.head_dim);
   for (; d + 4 * kLanes <= dim; d += 4 * kLanes) weigh_values<Kv, kN, 4>(args, t, v, n_keys, d);
   for (; d < dim; d += kLanes) weigh_values<Kv, kN, 1>(args, t, v, n_keys, d);
-  for (int i = 0; i < kN; ++i) merge_cell(out[i], m[i], l[i], t.cell_out[i], cell_m[i], cell_l[i], dim);
+  for (int i = 0; i < kN; ++i)
+    merge_cell(out[i], m[i], l[i], t.cell_out[i], cell_m[i], cell_l[i], dim);
 }
 
 // The running state of a call's queries, and one tile's scratch.
 struct AttentionState {
-  float *out, *m, *l;         // [n][padded_dim], [n], [n]
-  float *cell_out, *scores;   // [kQueryTile][padded_dim], [kQueryTile][256]
+  float *out, *m, *l;        // [n][padded_dim], [n], [n]
+  float *cell_out, *scores;  // [kQueryTile][padded_dim], [kQueryTile][256]
 };
 
 template <class Kv, int kN>
-static void attend_tile(const AttentionArgs& args, const AttentionState& s, uint32_t first, uint32_t cell_begin,
-                        const uint8_t* const* k, const uint8_t* const* v, uint32_t n_keys) {
+static void attend_tile(const AttentionArgs& args, const AttentionState& s, uint32_t first,
+                        uint32_t cell_begin, const uint8_t* const* k, const uint8_t* const* v,
+                        uint32_t n_keys) {
   QueryTile<kN> t;
   float *out[kN], *m[kN], *l[kN];
   for (uint32_t i = 0; i < kN; ++i) {
-    const uint32_t index = first + i, row = index / args.n_group_heads, head = index % args.n_group_heads;
+    const uint32_t index = first + i, row = index / args.n_group_heads,
+                   head = index % args.n_group_heads;
     t.q[i] = args.q + row * args.q_row_stride + head * args.head_dim;
     t.scores[i] = s.scores + size_t{i} * kCellKeys;
     t.cell_out[i] = s.cell_out + size_t{i} * padded_dim(args.head_dim);
@@ -170,9 +184,11 @@ static void attend_tile(const AttentionArgs& args, const AttentionState& s, uint
 }
 
 template <class Kv, int kN>
-static void attend_tiles(const AttentionArgs& args, const AttentionState& s, uint32_t first, uint32_t n,
-                         uint32_t cell_begin, const uint8_t* const* k, const uint8_t* const* v, uint32_t n_keys) {
-  for (; first + kN <= n; first += kN) attend_tile<Kv, kN>(args, s, first, cell_begin, k, v, n_keys);
+static void attend_tiles(const AttentionArgs& args, const AttentionState& s, uint32_t first,
+                         uint32_t n, uint32_t cell_begin, const uint8_t* const* k,
+                         const uint8_t* const* v, uint32_t n_keys) {
+  for (; first + kN <= n; first += kN)
+    attend_tile<Kv, kN>(args, s, first, cell_begin, k, v, n_keys);
   if constexpr (kN > 1) {
     if (first < n) attend_tiles<Kv, kN - 1>(args, s, first, n, cell_begin, k, v, n_keys);
   }
@@ -194,8 +210,9 @@ static void attention(const AttentionArgs& args) {
   }
   for (size_t d = 0; d < size_t{n} * dim; d += kLanes) store(s.out + d, zero());
   const uint32_t n_keys = args.first_position + args.n_rows;
-  const uint32_t first_seen =
-      args.window > 0 && args.first_position + 1 > args.window ? args.first_position + 1 - args.window : 0;
+  const uint32_t first_seen = args.window > 0 && args.first_position + 1 > args.window
+                                  ? args.first_position + 1 - args.window
+                                  : 0;
   for (uint32_t cell = first_seen / kCellKeys * kCellKeys; cell < n_keys; cell += kCellKeys) {
     const uint32_t in_cell = n_keys - cell < kCellKeys ? n_keys - cell : kCellKeys;
     const uint32_t n_pages = (in_cell + kPageKeys - 1) / kPageKeys;
@@ -208,7 +225,8 @@ static void attention(const AttentionArgs& args) {
   }
   for (uint32_t i = 0; i < n; ++i) {
     const F32 inverse = set1(1.0f / s.l[i]);
-    float* out = args.out + (i / args.n_group_heads) * args.out_row_stride + (i % args.n_group_heads) * args.head_dim;
+    float* out = args.out + (i / args.n_group_heads) * args.out_row_stride +
+                 (i % args.n_group_heads) * args.head_dim;
     const float* sum = s.out + size_t{i} * dim;
     uint32_t d = 0;
     for (; d + kLanes <= args.head_dim; d += kLanes) store(out + d, mul(load(sum + d), inverse));
@@ -217,7 +235,8 @@ static void attention(const AttentionArgs& args) {
 }
 
 template <class Kv>
-static void append_kv(const float* k, const float* v, uint32_t head_dim, uint32_t slot, void* page_k, void* page_v) {
+static void append_kv(const float* k, const float* v, uint32_t head_dim, uint32_t slot,
+                      void* page_k, void* page_v) {
   using Element = typename Kv::Element;
   auto* keys = static_cast<Element*>(page_k);
   auto* values = static_cast<Element*>(page_v) + size_t{slot} * padded_dim(head_dim);

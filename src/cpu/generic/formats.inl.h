@@ -1,6 +1,7 @@
-// How each packed quantised format gives up one block: 32 inputs x 16 columns as eight registers of 16 x 4 bytes,
-// with its scales. One struct a format; kZero is the value that a stored 0 weight has.
-// Included inside a table's namespace, after its simd.h. Layouts: docs/formats/packed.md; written by cpu/pack.cc.
+// How each packed quantised format gives up one block: 32 inputs x 16 columns as eight registers of
+// 16 x 4 bytes, with its scales. One struct a format; kZero is the value that a stored 0 weight
+// has. Included inside a table's namespace, after its simd.h. Layouts: docs/formats/packed.md;
+// written by cpu/pack.cc.
 
 struct DecodedBlock {
   U8 w[8];       // register j: inputs 4j .. 4j + 3 of each column

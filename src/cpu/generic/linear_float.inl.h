@@ -1,6 +1,6 @@
-// y = W x in f32, for F32, F16 and BF16 weights (packed [n_in][16] a group): one chain of fused multiply-adds over the
-// inputs in ascending order, whatever the row count.
-// Included inside a table's namespace, after simd.h.
+// y = W x in f32, for F32, F16 and BF16 weights (packed [n_in][16] a group): one chain of fused
+// multiply-adds over the inputs in ascending order, whatever the row count. Included inside a
+// table's namespace, after simd.h.
 
 // Writes one row's 16 columns: bias, then the residual, then the tail rule.
 T9_SIMD void finish(const LinearArgs& args, uint32_t row, uint32_t group, F32 y) {
@@ -34,7 +34,8 @@ struct WeightBF16 {
 template <class Weight, int kRows, int kGroups>
 static void float_tile(const LinearArgs& args, uint32_t row0, uint32_t group) {
   const uint8_t* w[kGroups];
-  for (int g = 0; g < kGroups; ++g) w[g] = args.weights + args.group_bytes * (group + static_cast<uint32_t>(g));
+  for (int g = 0; g < kGroups; ++g)
+    w[g] = args.weights + args.group_bytes * (group + static_cast<uint32_t>(g));
   const float* x = args.x + row0 * args.x_stride;
   F32 acc[kRows][kGroups];
 #pragma GCC unroll 16
@@ -63,7 +64,8 @@ static void float_tile(const LinearArgs& args, uint32_t row0, uint32_t group) {
 
 template <class Weight, int kRows, int kGroups>
 static void float_rows(const LinearArgs& args, uint32_t row0, uint32_t group) {
-  for (; row0 + kRows <= args.n_rows; row0 += kRows) float_tile<Weight, kRows, kGroups>(args, row0, group);
+  for (; row0 + kRows <= args.n_rows; row0 += kRows)
+    float_tile<Weight, kRows, kGroups>(args, row0, group);
   if constexpr (kRows > 1) {
     if (row0 < args.n_rows) float_rows<Weight, kRows - 1, kGroups>(args, row0, group);
   }

@@ -1,9 +1,10 @@
-// y = W x with quantised weights and int8 activations. One order for every row count: within a block of 32 (16 for
-// formats with halves) integers add exactly, blocks add in ascending order by one fused multiply-add each. So the same
-// row gives the same bits alone, in a batch, on any number of threads and on any table.
-// Included inside a table's namespace, after formats.inl.h.
+// y = W x with quantised weights and int8 activations. One order for every row count: within a
+// block of 32 (16 for formats with halves) integers add exactly, blocks add in ascending order by
+// one fused multiply-add each. So the same row gives the same bits alone, in a batch, on any number
+// of threads and on any table. Included inside a table's namespace, after formats.inl.h.
 
-// Reads blocks straight from the packed matrix: for few rows, weights stream once and are never stored decoded.
+// Reads blocks straight from the packed matrix: for few rows, weights stream once and are never
+// stored decoded.
 template <class Format>
 struct DirectSource {
   using F = Format;
@@ -21,7 +22,8 @@ struct DirectSource {
   }
 };
 
-// What a decoded block still needs to know of its format; formats that agree here share their tiles.
+// What a decoded block still needs to know of its format; formats that agree here share their
+// tiles.
 template <int kZeroPoint, bool kHasMin, bool kHasHalves>
 struct Decoded {
   static constexpr int kZero = kZeroPoint;
@@ -42,7 +44,9 @@ struct PanelSource {
     T9_INLINE U8 w(int j, int g) const { return load_bytes(p + 64 * (kGroups * j + g)); }
     T9_INLINE F32 scale(int g, int half) const { return floats(half * kGroups + g); }
     T9_INLINE F32 min(int g) const { return floats(2 * kGroups + g); }
-    T9_INLINE F32 floats(int i) const { return load(reinterpret_cast<const float*>(p + 64 * (8 * kGroups + i))); }
+    T9_INLINE F32 floats(int i) const {
+      return load(reinterpret_cast<const float*>(p + 64 * (8 * kGroups + i)));
+    }
   };
   T9_INLINE Block block(uint32_t b) const { return {panel + kBlockBytes * b}; }
 };
@@ -66,7 +70,8 @@ static void decode_panel(const LinearArgs& args, uint32_t group, uint8_t* panel)
 
 // kRows rows from row0 on, kGroups groups of 16 columns from group on.
 template <class Source, int kRows, int kGroups>
-static void linear_tile(const Source& source, const LinearArgs& args, uint32_t row0, uint32_t group) {
+static void linear_tile(const Source& source, const LinearArgs& args, uint32_t row0,
+                        uint32_t group) {
   using F = typename Source::F;
   const QuantRows& x = args.x_quant;
   const size_t n_blocks = x.n_blocks;
@@ -91,7 +96,9 @@ static void linear_tile(const Source& source, const LinearArgs& args, uint32_t r
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
         const int32_t* s = half_sum + 2 * (static_cast<size_t>(r) * n_blocks + b);
-        const I32 start = start_dot<F::kZero>(F::kZero == 0 ? 0 : F::kHalves ? s[part] : s[0] + s[1]);
+        const I32 start = start_dot<F::kZero>(F::kZero == 0 ? 0
+                                              : F::kHalves  ? s[part]
+                                                            : s[0] + s[1]);
 #pragma GCC unroll 4
         for (int g = 0; g < kGroups; ++g) sum[r][g] = start;
       }
@@ -102,7 +109,8 @@ static void linear_tile(const Source& source, const LinearArgs& args, uint32_t r
           const U8 w = block.w(part * kSteps + j, g);
 #pragma GCC unroll 16
           for (int r = 0; r < kRows; ++r) {
-            const int8_t* a = q + (static_cast<size_t>(r) * n_blocks + b) * kBlock + 4 * (part * kSteps + j);
+            const int8_t* a =
+                q + (static_cast<size_t>(r) * n_blocks + b) * kBlock + 4 * (part * kSteps + j);
             sum[r][g] = dot<F::kZero>(sum[r][g], w, a);
           }
         }
@@ -140,8 +148,10 @@ static void linear_tile(const Source& source, const LinearArgs& args, uint32_t r
 
 // Rows [row0, n_rows) in tiles of at most kRows.
 template <class Source, int kRows, int kGroups>
-static void linear_rows(const Source& source, const LinearArgs& args, uint32_t row0, uint32_t group) {
-  for (; row0 + kRows <= args.n_rows; row0 += kRows) linear_tile<Source, kRows, kGroups>(source, args, row0, group);
+static void linear_rows(const Source& source, const LinearArgs& args, uint32_t row0,
+                        uint32_t group) {
+  for (; row0 + kRows <= args.n_rows; row0 += kRows)
+    linear_tile<Source, kRows, kGroups>(source, args, row0, group);
   if constexpr (kRows > 1) {
     if (row0 < args.n_rows) linear_rows<Source, kRows - 1, kGroups>(source, args, row0, group);
   }
@@ -159,6 +169,7 @@ static void linear_quant(const LinearArgs& args) {
     }
   }
   for (; group < args.group_end; ++group) {
-    linear_rows<DirectSource<Format>, kDirectRows, 1>({args.weights + args.group_bytes * group}, args, 0, group);
+    linear_rows<DirectSource<Format>, kDirectRows, 1>({args.weights + args.group_bytes * group},
+                                                      args, 0, group);
   }
 }

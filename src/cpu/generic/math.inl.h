@@ -20,7 +20,8 @@ T9_SIMD float reduce_max(F32 x) {
 }
 
 // e^x, about 1 ulp; 0 below -87.3 (also for -inf), saturates at 88.
-// Source: x = n ln2 + r, Taylor to r^7 on |r| <= ln2 / 2 (next term 5e-9), scaled by 2^n through the exponent bits.
+// Source: x = n ln2 + r, Taylor to r^7 on |r| <= ln2 / 2 (next term 5e-9), scaled by 2^n through
+// the exponent bits.
 T9_SIMD F32 exp(F32 x) {
   const F32 clamped = min(max(x, set1(-87.3f)), set1(88.0f));
   const I32 n = round_to_i32(mul(clamped, set1(1.44269504088896341f)));

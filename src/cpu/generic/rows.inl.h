@@ -1,8 +1,8 @@
-// Ops on one row. Reductions run on 16 virtual lanes and one tree (math.inl.h), so every table gives the same bits.
-// Included inside a table's namespace, after math.inl.h.
+// Ops on one row. Reductions run on 16 virtual lanes and one tree (math.inl.h), so every table
+// gives the same bits. Included inside a table's namespace, after math.inl.h.
 
-static void quantize_row(const float* x, uint32_t n, int8_t* q, float* block_scale, float* block_sum,
-                         int32_t* half_sum, float* row_scale) {
+static void quantize_row(const float* x, uint32_t n, int8_t* q, float* block_scale,
+                         float* block_sum, int32_t* half_sum, float* row_scale) {
   F32 row_max = zero();
   for (uint32_t i = 0; i < n; i += kLanes) row_max = max(row_max, abs(load(x + i)));
   const float amax = reduce_max(row_max);
@@ -11,7 +11,8 @@ static void quantize_row(const float* x, uint32_t n, int8_t* q, float* block_sca
   for (uint32_t b = 0; b < n / kBlock; ++b) {
     const F32 low = load(x + b * kBlock), high = load(x + b * kBlock + kLanes);
     const float block_max = reduce_max(max(abs(low), abs(high)));
-    // The smallest power of two that covers the block: halve while the block still fits, 2^-20 at least.
+    // The smallest power of two that covers the block: halve while the block still fits, 2^-20 at
+    // least.
     float exponent = 1.0f;
     while (exponent > 0x1p-20f && block_max <= amax * (exponent * 0.5f)) exponent *= 0.5f;
     const F32 scale = set1(inverse * (1.0f / exponent));
@@ -30,7 +31,8 @@ static void quantize_row(const float* x, uint32_t n, int8_t* q, float* block_sca
   }
 }
 
-static void rms_norm(const float* x, const float* w, uint32_t n, float eps, float* out, bool add_to_out) {
+static void rms_norm(const float* x, const float* w, uint32_t n, float eps, float* out,
+                     bool add_to_out) {
   F32 squares = zero();
   uint32_t i = 0;
   for (; i + kLanes <= n; i += kLanes) squares = fma(load(x + i), load(x + i), squares);
@@ -53,9 +55,11 @@ static void rms_norm(const float* x, const float* w, uint32_t n, float eps, floa
 template <F32 (*kActivation)(F32)>
 static void gated(const float* gate, const float* up, uint32_t n, float* out) {
   uint32_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(out + i, mul(kActivation(load(gate + i)), load(up + i)));
+  for (; i + kLanes <= n; i += kLanes)
+    store(out + i, mul(kActivation(load(gate + i)), load(up + i)));
   if (i < n) {
-    store_part(out + i, mul(kActivation(load_part(gate + i, n - i)), load_part(up + i, n - i)), n - i);
+    store_part(out + i, mul(kActivation(load_part(gate + i, n - i)), load_part(up + i, n - i)),
+               n - i);
   }
 }
 static F32 silu_function(F32 x) { return silu(x); }

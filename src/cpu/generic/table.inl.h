@@ -3,9 +3,10 @@
 extern const KernelTable kTable;
 const KernelTable kTable = {
     .name = T9_ISA_NAME,
-    .linear = {linear_quant<FormatQ4_0>, linear_quant<FormatQ4_1>, linear_quant<FormatQ5_0>, linear_quant<FormatQ5_1>,
-               linear_quant<FormatQ8_0>, linear_quant<FormatQ4_K>, linear_quant<FormatQ5_K>, linear_quant<FormatQ6_K>,
-               linear_float<WeightF32>, linear_float<WeightF16>, linear_float<WeightBF16>},
+    .linear = {linear_quant<FormatQ4_0>, linear_quant<FormatQ4_1>, linear_quant<FormatQ5_0>,
+               linear_quant<FormatQ5_1>, linear_quant<FormatQ8_0>, linear_quant<FormatQ4_K>,
+               linear_quant<FormatQ5_K>, linear_quant<FormatQ6_K>, linear_float<WeightF32>,
+               linear_float<WeightF16>, linear_float<WeightBF16>},
     .quantize_row = quantize_row,
     .rms_norm = rms_norm,
     .silu_mul = silu_mul,

@@ -1,5 +1,5 @@
-// The vector vocabulary in plain C++: 16 lanes as an array. Runs on any x86-64, and is what the other tables are
-// checked against; same names, same meaning, same bits.
+// The vector vocabulary in plain C++: 16 lanes as an array. Runs on any x86-64, and is what the
+// other tables are checked against; same names, same meaning, same bits.
 #pragma once
 
 #include <emmintrin.h>  // SSE2, part of every x86-64: MXCSR only
@@ -13,17 +13,23 @@
 
 namespace tempo9::cpu::scalar {
 
-struct F32 { float v[16]; };
-struct I32 { int32_t v[16]; };
-struct U8 { uint8_t v[64]; };
+struct F32 {
+  float v[16];
+};
+struct I32 {
+  int32_t v[16];
+};
+struct U8 {
+  uint8_t v[64];
+};
 
 constexpr int kTileRows = 1;
 constexpr int kTileGroups = 1;
 constexpr int kDirectRows = 1;
 constexpr int kQueryTile = 2;
 
-#define T9_LANES(result, expression)                 \
-  result out;                                        \
+#define T9_LANES(result, expression)                  \
+  result out;                                         \
   for (int i = 0; i < 16; ++i) out.v[i] = expression; \
   return out
 
@@ -31,7 +37,9 @@ T9_SIMD F32 set1(float x) { T9_LANES(F32, x); }
 T9_SIMD F32 zero() { return set1(0); }
 T9_SIMD F32 load(const float* p) { T9_LANES(F32, p[i]); }
 T9_SIMD void store(float* p, F32 x) { std::memcpy(p, x.v, sizeof x.v); }
-T9_SIMD F32 load_part(const float* p, uint32_t n) { T9_LANES(F32, static_cast<uint32_t>(i) < n ? p[i] : 0.0f); }
+T9_SIMD F32 load_part(const float* p, uint32_t n) {
+  T9_LANES(F32, static_cast<uint32_t>(i) < n ? p[i] : 0.0f);
+}
 T9_SIMD void store_part(float* p, F32 x, uint32_t n) { std::memcpy(p, x.v, n * sizeof(float)); }
 T9_SIMD F32 add(F32 x, F32 y) { T9_LANES(F32, x.v[i] + y.v[i]); }
 T9_SIMD F32 sub(F32 x, F32 y) { T9_LANES(F32, x.v[i] - y.v[i]); }
@@ -41,9 +49,15 @@ T9_SIMD F32 fma(F32 x, F32 y, F32 z) { T9_LANES(F32, __builtin_fmaf(x.v[i], y.v[
 T9_SIMD F32 max(F32 x, F32 y) { T9_LANES(F32, x.v[i] > y.v[i] ? x.v[i] : y.v[i]); }
 T9_SIMD F32 min(F32 x, F32 y) { T9_LANES(F32, x.v[i] < y.v[i] ? x.v[i] : y.v[i]); }
 T9_SIMD F32 abs(F32 x) { T9_LANES(F32, __builtin_fabsf(x.v[i])); }
-T9_SIMD F32 fill_from(F32 x, uint32_t n, float value) { T9_LANES(F32, static_cast<uint32_t>(i) < n ? x.v[i] : value); }
-T9_SIMD F32 fill_below(F32 x, uint32_t n, float value) { T9_LANES(F32, static_cast<uint32_t>(i) < n ? value : x.v[i]); }
-T9_SIMD F32 zero_below(F32 x, F32 by, float limit) { T9_LANES(F32, by.v[i] >= limit ? x.v[i] : 0.0f); }
+T9_SIMD F32 fill_from(F32 x, uint32_t n, float value) {
+  T9_LANES(F32, static_cast<uint32_t>(i) < n ? x.v[i] : value);
+}
+T9_SIMD F32 fill_below(F32 x, uint32_t n, float value) {
+  T9_LANES(F32, static_cast<uint32_t>(i) < n ? value : x.v[i]);
+}
+T9_SIMD F32 zero_below(F32 x, F32 by, float limit) {
+  T9_LANES(F32, by.v[i] >= limit ? x.v[i] : 0.0f);
+}
 T9_SIMD F32 select_small(F32 x, F32 y, F32 by, float limit) {
   T9_LANES(F32, __builtin_fabsf(by.v[i]) < limit ? x.v[i] : y.v[i]);
 }
@@ -51,9 +65,12 @@ T9_SIMD F32 select_small(F32 x, F32 y, F32 by, float limit) {
 T9_SIMD I32 iset1(int32_t x) { T9_LANES(I32, x); }
 T9_SIMD I32 izero() { return iset1(0); }
 T9_SIMD I32 iadd(I32 x, I32 y) {
-  T9_LANES(I32, static_cast<int32_t>(static_cast<uint32_t>(x.v[i]) + static_cast<uint32_t>(y.v[i])));
+  T9_LANES(I32,
+           static_cast<int32_t>(static_cast<uint32_t>(x.v[i]) + static_cast<uint32_t>(y.v[i])));
 }
-T9_SIMD I32 shift_left(I32 x, int n) { T9_LANES(I32, static_cast<int32_t>(static_cast<uint32_t>(x.v[i]) << n)); }
+T9_SIMD I32 shift_left(I32 x, int n) {
+  T9_LANES(I32, static_cast<int32_t>(static_cast<uint32_t>(x.v[i]) << n));
+}
 T9_SIMD F32 to_f32(I32 x) { T9_LANES(F32, static_cast<float>(x.v[i])); }
 // Nearest, ties to even: the mode that every thread runs in.
 T9_SIMD I32 round_to_i32(F32 x) { T9_LANES(I32, _mm_cvtss_si32(_mm_set_ss(x.v[i]))); }
@@ -96,7 +113,8 @@ T9_SIMD uint16_t float_to_half(float x) {
   bits &= 0x7FFFFFFFu;
   if (bits > 0x7F800000u) return static_cast<uint16_t>(sign | 0x7E00u | ((bits >> 13) & 0x1FFu));
   if (bits >= 0x47800000u) return static_cast<uint16_t>(sign | 0x7C00u);
-  if (bits < 0x38800000u) {  // subnormal: adding 0.5 lines the result up in the low bits, rounded by the adder
+  if (bits < 0x38800000u) {  // subnormal: adding 0.5 lines the result up in the low bits, rounded
+                             // by the adder
     float magnitude;
     std::memcpy(&magnitude, &bits, sizeof magnitude);
     const float aligned = magnitude + 0.5f;
@@ -104,7 +122,8 @@ T9_SIMD uint16_t float_to_half(float x) {
     std::memcpy(&aligned_bits, &aligned, sizeof aligned_bits);
     return static_cast<uint16_t>(sign | (aligned_bits - 0x3F000000u));
   }
-  bits += 0xFFFu + ((bits >> 13) & 1u);  // round to even; the carry may reach infinity, which is right
+  bits +=
+      0xFFFu + ((bits >> 13) & 1u);  // round to even; the carry may reach infinity, which is right
   return static_cast<uint16_t>(sign | ((bits - 0x38000000u) >> 13));
 }
 T9_SIMD F32 load_f16(const void* p) {
@@ -125,10 +144,12 @@ T9_SIMD F32 load_bf16(const void* p) {
   return as_f32(wide);
 }
 T9_SIMD F32 load_u8(const uint8_t* p) { T9_LANES(F32, static_cast<float>(p[i])); }
-T9_SIMD F32 load_i8(const uint8_t* p) { T9_LANES(F32, static_cast<float>(static_cast<int8_t>(p[i]))); }
+T9_SIMD F32 load_i8(const uint8_t* p) {
+  T9_LANES(F32, static_cast<float>(static_cast<int8_t>(p[i])));
+}
 
-#define T9_BYTES(expression)                                               \
-  U8 out;                                                                  \
+#define T9_BYTES(expression)                                                \
+  U8 out;                                                                   \
   for (int i = 0; i < 64; ++i) out.v[i] = static_cast<uint8_t>(expression); \
   return out
 
@@ -136,7 +157,9 @@ T9_SIMD U8 load_bytes(const uint8_t* p) { T9_BYTES(p[i]); }
 T9_SIMD void store_bytes(uint8_t* p, U8 x) { std::memcpy(p, x.v, sizeof x.v); }
 T9_SIMD U8 low_nibbles(U8 x) { T9_BYTES(x.v[i] & 15); }
 T9_SIMD U8 high_nibbles(U8 x) { T9_BYTES(x.v[i] >> 4); }
-T9_SIMD U8 add_bit4(U8 x, const uint8_t* bits) { T9_BYTES(x.v[i] + ((bits[i / 8] >> (i % 8)) & 1) * 16); }
+T9_SIMD U8 add_bit4(U8 x, const uint8_t* bits) {
+  T9_BYTES(x.v[i] + ((bits[i / 8] >> (i % 8)) & 1) * 16);
+}
 template <int kField>
 T9_SIMD U8 or_bits45(U8 x, U8 plane) {
   T9_BYTES(x.v[i] | (((plane.v[i] >> (2 * kField)) & 3) << 4));

@@ -1,18 +1,17 @@
-#include "cpu/scalar/simd.h"
-
 #include "base/check.h"
 #include "cpu/kernels.h"
+#include "cpu/scalar/simd.h"
 
 #define T9_ISA_NAME "scalar"
 
 namespace tempo9::cpu::scalar {
 
-#include "cpu/generic/math.inl.h"
+#include "cpu/generic/attention.inl.h"
 #include "cpu/generic/formats.inl.h"
 #include "cpu/generic/linear_float.inl.h"
 #include "cpu/generic/linear_quant.inl.h"
+#include "cpu/generic/math.inl.h"
 #include "cpu/generic/rows.inl.h"
-#include "cpu/generic/attention.inl.h"
 #include "cpu/generic/table.inl.h"
 
 }  // namespace tempo9::cpu::scalar

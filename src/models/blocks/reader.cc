@@ -8,11 +8,12 @@
 namespace tempo9::models {
 namespace {
 
-Result<uint32_t> bounded(const gguf::File& file, const std::string& key, uint64_t low, uint64_t high) {
+Result<uint32_t> bounded(const gguf::File& file, const std::string& key, uint64_t low,
+                         uint64_t high) {
   T9_TRY(const uint64_t value, file.get_uint(key));
   if (value < low || value > high) {
-    return make_error(ErrorCode::kCorrupt, "{}: {} is {}, expected {} to {}", file.path(), key, value,
-                      low, high);
+    return make_error(ErrorCode::kCorrupt, "{}: {} is {}, expected {} to {}", file.path(), key,
+                      value, low, high);
   }
   return static_cast<uint32_t>(value);
 }
@@ -23,8 +24,8 @@ Result<std::vector<uint32_t>> per_layer(const gguf::File& file, const std::strin
   std::vector<uint32_t> out;
   for (size_t i = 0; i < n; ++i) {
     if (values[i] == 0 || values[i] > high) {
-      return make_error(ErrorCode::kCorrupt, "{}: {} of layer {} is {}, expected 1 to {}", file.path(),
-                        key, i, values[i], high);
+      return make_error(ErrorCode::kCorrupt, "{}: {} of layer {} is {}, expected 1 to {}",
+                        file.path(), key, i, values[i], high);
     }
     out.push_back(static_cast<uint32_t>(values[i]));
   }
@@ -46,9 +47,10 @@ Result<Reader> Reader::create(const gguf::File& file, const std::string& archite
          per_layer(file, reader.key("feed_forward_length"), c.n_layers, 0, 1u << 24));
   for (uint32_t i = 0; i < c.n_layers; ++i) {
     if (c.n_heads[i] % c.n_kv_heads[i] != 0) {
-      return make_error(ErrorCode::kCorrupt,
-                        "{}: layer {} has {} attention heads and {} key/value heads, expected a multiple",
-                        file.path(), i, c.n_heads[i], c.n_kv_heads[i]);
+      return make_error(
+          ErrorCode::kCorrupt,
+          "{}: layer {} has {} attention heads and {} key/value heads, expected a multiple",
+          file.path(), i, c.n_heads[i], c.n_kv_heads[i]);
     }
   }
   T9_TRY(const double eps, file.get_float(reader.key("attention.layer_norm_rms_epsilon")));
@@ -56,8 +58,8 @@ Result<Reader> Reader::create(const gguf::File& file, const std::string& archite
   T9_TRY(const double base, file.get_float(reader.key("rope.freq_base"), 10000.0));
   if (!(eps >= 0.0 && eps < 1.0) || !(base > 1.0 && base < 1e12)) {
     return make_error(ErrorCode::kCorrupt,
-                      "{}: layer_norm_rms_epsilon {} or rope.freq_base {} is out of range", file.path(),
-                      eps, base);
+                      "{}: layer_norm_rms_epsilon {} or rope.freq_base {} is out of range",
+                      file.path(), eps, base);
   }
   c.rope_base = static_cast<float>(base);
 
@@ -65,14 +67,16 @@ Result<Reader> Reader::create(const gguf::File& file, const std::string& archite
   T9_TRY(const uint64_t key_dim, file.get_uint(reader.key("attention.key_length"), default_dim));
   T9_TRY(const uint64_t value_dim, file.get_uint(reader.key("attention.value_length"), key_dim));
   if (key_dim == 0 || key_dim > 1024 || key_dim != value_dim) {
-    return make_error(ErrorCode::kUnsupported,
-                      "{}: attention key length {} and value length {}, expected two equal numbers of 1 to 1024",
-                      file.path(), key_dim, value_dim);
+    return make_error(
+        ErrorCode::kUnsupported,
+        "{}: attention key length {} and value length {}, expected two equal numbers of 1 to 1024",
+        file.path(), key_dim, value_dim);
   }
   c.head_dim = static_cast<uint32_t>(key_dim);
   T9_TRY(const uint64_t rope_dims, file.get_uint(reader.key("rope.dimension_count"), key_dim));
   if (rope_dims > key_dim || rope_dims % 2 != 0) {
-    return make_error(ErrorCode::kCorrupt, "{}: rope.dimension_count is {}, expected an even number up to {}",
+    return make_error(ErrorCode::kCorrupt,
+                      "{}: rope.dimension_count is {}, expected an even number up to {}",
                       file.path(), rope_dims, key_dim);
   }
   c.rope_dims = static_cast<uint32_t>(rope_dims);
@@ -80,9 +84,9 @@ Result<Reader> Reader::create(const gguf::File& file, const std::string& archite
   const gguf::Tensor* embedding = file.find_tensor("token_embd.weight");
   if (embedding == nullptr || embedding->ne[0] != c.hidden_size || embedding->ne[1] == 0 ||
       embedding->ne[1] > (1u << 24)) {
-    return make_error(ErrorCode::kCorrupt,
-                      "{}: token_embd.weight is {}, expected a matrix [{}, vocabulary]", file.path(),
-                      embedding == nullptr ? "missing" : "of another shape", c.hidden_size);
+    return make_error(
+        ErrorCode::kCorrupt, "{}: token_embd.weight is {}, expected a matrix [{}, vocabulary]",
+        file.path(), embedding == nullptr ? "missing" : "of another shape", c.hidden_size);
   }
   c.n_vocab = static_cast<uint32_t>(embedding->ne[1]);
   return reader;
@@ -95,16 +99,17 @@ std::string Reader::layer_name(uint32_t layer, std::string_view name) {
 Result<ops::Matrix> Reader::matrix(const std::string& name, uint32_t n_in, uint32_t n_out) const {
   const gguf::Tensor* tensor = file_->find_tensor(name);
   if (tensor == nullptr) {
-    return make_error(ErrorCode::kCorrupt, "{}: tensor {} is missing, expected [{}, {}]", file_->path(), name,
-                      n_in, n_out);
+    return make_error(ErrorCode::kCorrupt, "{}: tensor {} is missing, expected [{}, {}]",
+                      file_->path(), name, n_in, n_out);
   }
   if (tensor->ne[0] != n_in || tensor->ne[1] != n_out || tensor->ne[2] != 1 || tensor->ne[3] != 1) {
-    return make_error(ErrorCode::kCorrupt, "{}: tensor {} is [{}, {}, {}, {}], expected [{}, {}]", file_->path(),
-                      name, tensor->ne[0], tensor->ne[1], tensor->ne[2], tensor->ne[3], n_in, n_out);
+    return make_error(ErrorCode::kCorrupt, "{}: tensor {} is [{}, {}, {}, {}], expected [{}, {}]",
+                      file_->path(), name, tensor->ne[0], tensor->ne[1], tensor->ne[2],
+                      tensor->ne[3], n_in, n_out);
   }
   if (quant::find_format(tensor->type) == nullptr) {
-    return make_error(ErrorCode::kUnsupported, "{}: tensor {} is {}, which is no type for a weight", file_->path(),
-                      name, dtype_info(tensor->type).name);
+    return make_error(ErrorCode::kUnsupported, "{}: tensor {} is {}, which is no type for a weight",
+                      file_->path(), name, dtype_info(tensor->type).name);
   }
   used_.push_back(tensor);
   return ops::Matrix{name, tensor->type, n_in, n_out, tensor->data};
@@ -114,7 +119,8 @@ Result<std::vector<float>> Reader::vector(const std::string& name, uint32_t n) c
   T9_TRY(const ops::Matrix row, matrix(name, n, 1));
   const uint32_t block = dtype_info(row.type).block_elements;
   if (n % block != 0) {
-    return make_error(ErrorCode::kCorrupt, "{}: tensor {} of {} elements is {}, which comes in blocks of {}",
+    return make_error(ErrorCode::kCorrupt,
+                      "{}: tensor {} of {} elements is {}, which comes in blocks of {}",
                       file_->path(), name, n, dtype_info(row.type).name, block);
   }
   std::vector<float> values(n);
@@ -122,7 +128,8 @@ Result<std::vector<float>> Reader::vector(const std::string& name, uint32_t n) c
   return values;
 }
 
-Result<std::optional<std::vector<float>>> Reader::optional_vector(const std::string& name, uint32_t n) const {
+Result<std::optional<std::vector<float>>> Reader::optional_vector(const std::string& name,
+                                                                  uint32_t n) const {
   if (!has(name)) return std::optional<std::vector<float>>();
   T9_TRY(std::vector<float> values, vector(name, n));
   return std::optional<std::vector<float>>(std::move(values));
@@ -131,16 +138,18 @@ Result<std::optional<std::vector<float>>> Reader::optional_vector(const std::str
 Status Reader::check_all_used() const {
   for (const gguf::Tensor& tensor : file_->tensors()) {
     if (std::find(used_.begin(), used_.end(), &tensor) == used_.end()) {
-      return make_error(ErrorCode::kUnsupported,
-                        "{}: tensor {} has no place in the {} graph of this version; serving without it would "
-                        "give wrong answers",
-                        file_->path(), tensor.name, config_.architecture);
+      return make_error(
+          ErrorCode::kUnsupported,
+          "{}: tensor {} has no place in the {} graph of this version; serving without it would "
+          "give wrong answers",
+          file_->path(), tensor.name, config_.architecture);
     }
   }
   return {};
 }
 
-Result<std::vector<double>> rope_frequencies(const Reader& reader, double base, uint32_t n_dims, bool scaled) {
+Result<std::vector<double>> rope_frequencies(const Reader& reader, double base, uint32_t n_dims,
+                                             bool scaled) {
   std::vector<double> freq(n_dims / 2);
   for (uint32_t i = 0; i < n_dims / 2; ++i) {
     freq[i] = std::pow(base, -2.0 * i / n_dims);
@@ -152,12 +161,14 @@ Result<std::vector<double>> rope_frequencies(const Reader& reader, double base, 
   T9_TRY(const double old_factor, file.get_float(reader.key("rope.scale_linear"), 1.0));
   T9_TRY(const double factor, file.get_float(reader.key("rope.scaling.factor"), old_factor));
   if (type != "none" && type != "linear") {
-    return make_error(ErrorCode::kUnsupported,
-                      "{}: rope.scaling.type is '{}'; for {} this version knows 'none' and 'linear'", file.path(),
-                      type, reader.config().architecture);
+    return make_error(
+        ErrorCode::kUnsupported,
+        "{}: rope.scaling.type is '{}'; for {} this version knows 'none' and 'linear'", file.path(),
+        type, reader.config().architecture);
   }
   if (!(factor > 0.0)) {
-    return make_error(ErrorCode::kCorrupt, "{}: rope.scaling.factor is {}, expected a number above 0", file.path(),
+    return make_error(ErrorCode::kCorrupt,
+                      "{}: rope.scaling.factor is {}, expected a number above 0", file.path(),
                       factor);
   }
   const bool linear = type == "linear" || file.find(reader.key("rope.scaling.type")) == nullptr;
@@ -168,8 +179,9 @@ Result<std::vector<double>> rope_frequencies(const Reader& reader, double base, 
   if (divisors) {
     for (uint32_t i = 0; i < n_dims / 2; ++i) {
       if (!((*divisors)[i] > 0.0f)) {
-        return make_error(ErrorCode::kCorrupt, "{}: rope_freqs.weight[{}] is {}, expected a number above 0",
-                          file.path(), i, (*divisors)[i]);
+        return make_error(ErrorCode::kCorrupt,
+                          "{}: rope_freqs.weight[{}] is {}, expected a number above 0", file.path(),
+                          i, (*divisors)[i]);
       }
       freq[i] /= static_cast<double>((*divisors)[i]);
     }

@@ -1,4 +1,5 @@
-// Reads an architecture's keys and tensors from a file, checking each shape before the graph relies on it.
+// Reads an architecture's keys and tensors from a file, checking each shape before the graph relies
+// on it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct Config {
   float norm_eps = 0;
   float rope_base = 0;
   uint32_t head_dim = 0;
-  uint32_t rope_dims = 0;                     // of head_dim, those that rotate
+  uint32_t rope_dims = 0;                                        // of head_dim, those that rotate
   std::vector<uint32_t> n_heads, n_kv_heads, intermediate_size;  // a layer
 };
 
@@ -32,7 +33,9 @@ class Reader {
 
   const Config& config() const { return config_; }
   const gguf::File& file() const { return *file_; }
-  std::string key(std::string_view name) const { return config_.architecture + "." + std::string(name); }
+  std::string key(std::string_view name) const {
+    return config_.architecture + "." + std::string(name);
+  }
 
   // blk.<layer>.<name>
   static std::string layer_name(uint32_t layer, std::string_view name);
@@ -40,11 +43,14 @@ class Reader {
 
   // A weight matrix [n_in, n_out]. Errors: kCorrupt if missing or of another shape.
   Result<ops::Matrix> matrix(const std::string& name, uint32_t n_in, uint32_t n_out) const;
-  // A vector as f32, whatever float type it is stored in. With optional_vector: nothing if the file has none.
+  // A vector as f32, whatever float type it is stored in. With optional_vector: nothing if the file
+  // has none.
   Result<std::vector<float>> vector(const std::string& name, uint32_t n) const;
-  Result<std::optional<std::vector<float>>> optional_vector(const std::string& name, uint32_t n) const;
+  Result<std::optional<std::vector<float>>> optional_vector(const std::string& name,
+                                                            uint32_t n) const;
 
-  // Refuses every tensor that no call above asked for: a graph that silently ignores weights answers wrongly.
+  // Refuses every tensor that no call above asked for: a graph that silently ignores weights
+  // answers wrongly.
   Status check_all_used() const;
 
  private:
@@ -54,8 +60,9 @@ class Reader {
   mutable std::vector<const gguf::Tensor*> used_;
 };
 
-// Inverse frequencies base^(-2i/n_dims), with the file's rope.scaling (none or linear) and rope_freqs.weight applied.
-// Errors: kUnsupported for other scalings, named.
-Result<std::vector<double>> rope_frequencies(const Reader& reader, double base, uint32_t n_dims, bool scaled);
+// Inverse frequencies base^(-2i/n_dims), with the file's rope.scaling (none or linear) and
+// rope_freqs.weight applied. Errors: kUnsupported for other scalings, named.
+Result<std::vector<double>> rope_frequencies(const Reader& reader, double base, uint32_t n_dims,
+                                             bool scaled);
 
 }  // namespace tempo9::models

@@ -13,7 +13,11 @@ using Rows = std::vector<std::vector<double>>;  // [position][width]
 class Interpreter {
  public:
   Interpreter(const Program& program, std::span<const int32_t> tokens)
-      : p_(program), tokens_(tokens), tensors_(program.widths.size()), k_(program.kv_layers.size()), v_(k_) {}
+      : p_(program),
+        tokens_(tokens),
+        tensors_(program.widths.size()),
+        k_(program.kv_layers.size()),
+        v_(k_) {}
 
   Rows run() {
     for (const Op& op : p_.ops) {
@@ -24,14 +28,17 @@ class Interpreter {
 
  private:
   Rows& tensor(TensorId id) { return tensors_[static_cast<size_t>(id.index)]; }
-  const std::vector<float>& vec(VectorId id) const { return p_.vectors[static_cast<size_t>(id.index)]; }
+  const std::vector<float>& vec(VectorId id) const {
+    return p_.vectors[static_cast<size_t>(id.index)];
+  }
 
   std::vector<float> weights(MatrixId id, uint32_t row) const {
     const Matrix& m = p_.matrices[static_cast<size_t>(id.index)];
     const DTypeInfo& info = dtype_info(m.type);
     const size_t row_bytes = size_t{m.n_in} / info.block_elements * info.block_bytes;
     std::vector<float> out(m.n_in);
-    quant::find_format(m.type)->decode(m.data.data() + row_bytes * row, out.data(), m.n_in / info.block_elements);
+    quant::find_format(m.type)->decode(m.data.data() + row_bytes * row, out.data(),
+                                       m.n_in / info.block_elements);
     return out;
   }
   Rows product(const Rows& in, MatrixId id) const {
@@ -48,7 +55,8 @@ class Interpreter {
   static void normalise(double* x, const std::vector<float>& w, size_t n, float eps) {
     double squares = 0;
     for (size_t i = 0; i < n; ++i) squares += x[i] * x[i];
-    const double scale = 1.0 / std::sqrt(squares / static_cast<double>(n) + static_cast<double>(eps));
+    const double scale =
+        1.0 / std::sqrt(squares / static_cast<double>(n) + static_cast<double>(eps));
     for (size_t i = 0; i < n; ++i) x[i] *= scale * static_cast<double>(w[i]);
   }
 
@@ -72,7 +80,8 @@ class Interpreter {
       for (size_t r = 0; r < y.size(); ++r) y[r].insert(y[r].end(), part[r].begin(), part[r].end());
     }
     for (auto& row : y) {
-      for (size_t i = 0; op.bias && i < row.size(); ++i) row[i] += static_cast<double>(vec(op.bias)[i]);
+      for (size_t i = 0; op.bias && i < row.size(); ++i)
+        row[i] += static_cast<double>(vec(op.bias)[i]);
     }
     store(op.out, std::move(y), op.add);
   }
@@ -146,9 +155,10 @@ class Interpreter {
       std::vector<double> y(row.size() / 2);
       for (size_t i = 0; i < y.size(); ++i) {
         const double g = row[i];
-        const double act = op.kind == Activation::kSilu
-                               ? g / (1.0 + std::exp(-g))
-                               : 0.5 * g * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (g + 0.044715 * g * g * g)));
+        const double act =
+            op.kind == Activation::kSilu
+                ? g / (1.0 + std::exp(-g))
+                : 0.5 * g * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (g + 0.044715 * g * g * g)));
         y[i] = act * row[i + y.size()];
       }
       tensor(op.out).push_back(std::move(y));
@@ -171,7 +181,8 @@ class Interpreter {
 
 }  // namespace
 
-std::vector<std::vector<double>> interpret(const Program& program, std::span<const int32_t> tokens) {
+std::vector<std::vector<double>> interpret(const Program& program,
+                                           std::span<const int32_t> tokens) {
   return Interpreter(program, tokens).run();
 }
 

@@ -1,5 +1,5 @@
-// Runs a Program for one whole sequence in double, each op by its definition: slow, obviously right, what backends are
-// checked against.
+// Runs a Program for one whole sequence in double, each op by its definition: slow, obviously
+// right, what backends are checked against.
 #pragma once
 
 #include <cstdint>

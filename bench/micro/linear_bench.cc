@@ -1,0 +1,81 @@
+// Links: t9_cpu t9_quant t9_tensor t9_base
+//
+// Products of every packing on every table of this machine, in multiply-adds/s, with weights that
+// fit no cache (rows 1) up to a prefill slice (rows 256).
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <random>
+
+#include "cpu/cpu.h"
+#include "cpu/pack.h"
+#include "cpu/test_weights.h"
+
+namespace tempo9::cpu {
+namespace {
+
+constexpr uint32_t kIn = 1024;
+
+void run_linear(benchmark::State& state, const KernelTable& kernels, DType type, uint32_t n_rows) {
+  const uint32_t n_out = n_rows == 1 ? 65536 : 4096;
+  const Packing packing = *packing_of(type);
+  const std::vector<uint8_t> file = random_weights(type, kIn, 16, 0.1f, 1);
+  const size_t group_bytes = packed_group_bytes(packing, kIn);
+  std::vector<uint8_t> packed(group_bytes * (n_out / kLanes));
+  pack_group(packing, file.data(), file.size() / 16, kIn, 16, 0, packed.data());
+  for (size_t at = group_bytes; at < packed.size(); at += group_bytes) {
+    std::copy_n(packed.begin(), group_bytes, packed.begin() + static_cast<ptrdiff_t>(at));
+  }
+  constexpr size_t kBlocks = kIn / kBlock;
+  std::vector<float> x(size_t{n_rows} * kIn, 0.5f), out(size_t{n_rows} * n_out);
+  std::vector<int8_t> q(x.size());
+  std::vector<float> scale(n_rows * kBlocks), sum(n_rows * kBlocks), row_scale(n_rows);
+  std::vector<int32_t> half(2 * n_rows * kBlocks);
+  for (uint32_t r = 0; r < n_rows; ++r) {
+    kernels.quantize_row(&x[size_t{r} * kIn], kIn, &q[size_t{r} * kIn], &scale[r * kBlocks],
+                         &sum[r * kBlocks], &half[2 * r * kBlocks], &row_scale[r]);
+  }
+  std::vector<uint8_t> scratch(linear_scratch_bytes(kIn) + 64);
+  LinearArgs args;
+  args.weights = packed.data();
+  args.group_bytes = group_bytes;
+  args.n_in = kIn;
+  args.n_out = n_out;
+  args.group_end = n_out / kLanes;
+  args.n_rows = n_rows;
+  args.x = x.data();
+  args.x_stride = kIn;
+  args.x_quant = {q.data(), scale.data(), sum.data(), half.data(), row_scale.data(), kBlocks};
+  args.out = out.data();
+  args.out_stride = n_out;
+  args.scratch = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
+  for (auto _ : state) {
+    kernels.linear[static_cast<size_t>(packing)](args);
+    benchmark::DoNotOptimize(out.data());
+  }
+  const double macs = static_cast<double>(n_rows) * n_out * kIn;
+  state.counters["mac/s"] = benchmark::Counter(macs, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["weights B/s"] = benchmark::Counter(static_cast<double>(packed.size()),
+                                                     benchmark::Counter::kIsIterationInvariantRate);
+}
+
+}  // namespace
+}  // namespace tempo9::cpu
+
+int main(int argc, char** argv) {
+  using namespace tempo9;
+  for (const cpu::KernelTable* table : cpu::available_tables()) {
+    for (const DType type : {DType::kQ4_K, DType::kQ5_0, DType::kQ8_0, DType::kQ6_K, DType::kQ5_K,
+                             DType::kQ4_0, DType::kQ4_1, DType::kQ5_1, DType::kF16, DType::kF32}) {
+      for (const uint32_t rows : {1u, 8u, 16u, 256u}) {
+        const std::string name = std::string("linear/") + table->name + "/" +
+                                 std::string(dtype_info(type).name) +
+                                 "/rows:" + std::to_string(rows);
+        benchmark::RegisterBenchmark(
+            name.c_str(), [=](benchmark::State& s) { cpu::run_linear(s, *table, type, rows); });
+      }
+    }
+  }
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}
