@@ -3,7 +3,8 @@
 The files are written here by tools/golden/models_gguf.py; the references lie in tests/data/models with their generator's
 name. Bounds:
 
-- F32, F16 and BF16 weights meet f32 activations: MAX_ERROR on each log-probability (the project promises 2e-3).
+- F32, F16 and BF16 weights meet f32 activations: 2e-3 on each log-probability is promised, and held to with 62 layers
+  (0.7e-3 seen); with a few layers 5e-4 is (0.1e-3 seen).
 - Quantised weights meet int8 activations, one f32 scale a row and one power-of-two exponent a block of 32. What that
   alone does to each model was simulated when the reference was made (models_hf.py: quantise_activations before each
   linear of the fp32 model): its root mean square over the 20 most likely tokens of each position is stored as sim_rms,
@@ -26,7 +27,6 @@ from models_gguf import cached, file_hash  # noqa: E402
 from models_server import ISA_FLAGS, Server, kernel_tables, machine_runs  # noqa: E402
 
 DATA = ROOT / "tests/data/models"
-MAX_ERROR = 5e-4
 RMS_FACTOR = 1.5
 MAX_FACTOR = 2.5
 N_TOP = 20
@@ -46,6 +46,10 @@ def tables():
         reason = f"this machine cannot run the {isa} kernels"
         yield pytest.param(isa, not best_found and runs, id=isa, marks=[] if runs else pytest.mark.skip(reason=reason))
         best_found |= runs
+
+
+def max_error(case) -> float:
+    return 5e-4 if case.n_layers <= 8 else 2e-3
 
 
 def token_key(key: str) -> int:
@@ -102,7 +106,7 @@ def check_top_list(entry: dict, following: int, ids, values, tolerance: float) -
 @pytest.mark.parametrize("isa, best", list(tables()))
 @pytest.mark.parametrize("case", F32_CASES, ids=lambda c: c.name)
 def test_f32(case, isa, best, folder):
-    reference = Reference(case)
+    reference, bound = Reference(case), max_error(case)
     path = cached(case, folder)
     assert file_hash(path) == reference.meta["gguf_sha256"], "this is not the file that the reference was made for"
     with Server(path, threads=2, isa=isa) as server:
@@ -113,15 +117,15 @@ def test_f32(case, isa, best, folder):
             tokens, token_logprobs, top = ask(server, case, reference, n)
             # The prompt first: what differs there is no wrong token's fault.
             error = np.abs(np.array(token_logprobs[1:n], float) - following[: n - 1])
-            assert error.size == 0 or error.max() <= MAX_ERROR, (
+            assert error.size == 0 or error.max() <= bound, (
                 f"prompt of {n}: token {int(error.argmax()) + 1} is off by {error.max():.2e}, "
-                f"the first beyond bounds is token {int((error > MAX_ERROR).argmax()) + 1}")
+                f"the first beyond bounds is token {int((error > bound).argmax()) + 1}")
             assert tokens[n:] == ids[n:], f"prompt of {n}: greedy tokens"
             error = np.abs(np.array(token_logprobs[n:], float) - following[n - 1:])
-            assert error.max() <= MAX_ERROR, f"prompt of {n}: generated token {error.argmax()} is off by {error.max():.2e}"
+            assert error.max() <= bound, f"prompt of {n}: generated token {error.argmax()} is off by {error.max():.2e}"
             for row, p in enumerate(reference("pos", n).tolist()):
                 check_top_list(top[p + 1], tokens[p + 1], reference("top_ids", n)[row], reference("top_lp", n)[row],
-                               MAX_ERROR)
+                               bound)
 
 
 def deviations(case, reference, server, n):
@@ -155,7 +159,7 @@ def test_quantised(case, isa, best, folder, record_property):
     record_property("rms", float(rms))
     record_property("max", float(largest))
     if case.exact:
-        assert largest <= MAX_ERROR
+        assert largest <= max_error(case)
     else:
         sim_rms, sim_max = reference.meta["sim_rms"], reference.meta["sim_max"]
         record_property("sim_rms", sim_rms)
@@ -183,5 +187,5 @@ def test_prompt_alone(folder):
         reply = server.complete(ids, echo=True, logprobs=1, max_tokens=0)
     logprobs = reply["choices"][0]["logprobs"]
     assert [token_key(t) for t in logprobs["tokens"]] == ids
-    assert np.abs(np.array(logprobs["token_logprobs"][1:]) - reference("logprob", 17)[:16]).max() <= MAX_ERROR
+    assert np.abs(np.array(logprobs["token_logprobs"][1:]) - reference("logprob", 17)[:16]).max() <= max_error(case)
     assert reply["usage"]["completion_tokens"] == 0

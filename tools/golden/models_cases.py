@@ -90,14 +90,14 @@ def gemma3(name, eps=1e-6, **shape):
 
 
 F32_CASES = [
-    llama("llama_gqa1_d64", n_layers=3, E=144, F=200, H=3, K=3, D=64, V=259),
+    llama("llama_gqa1_d64", n_layers=3, E=144, F=200, H=3, K=3, D=64, V=261),
     llama("llama_gqa3_tied", n_layers=3, E=192, F=328, H=3, K=1, D=64, V=301, tied=True, eps=1e-3),
     llama("llama_gqa2_d80_llama3", n_layers=3, E=200, F=264, H=4, K=2, D=80, V=301, rope_base=5e5, rope_scaling=LLAMA3),
     llama("llama_gqa4_d128_llama3_tied", n_layers=2, E=136, F=392, H=4, K=1, D=128, V=277, tied=True, rope_base=5e5,
           rope_scaling=LLAMA3 | {"factor": 32.0, "original_max_position_embeddings": 256}),
     llama("llama_gqa7_d64", n_layers=2, E=252, F=184, H=7, K=1, D=64, V=293),
     llama("llama_d256", n_layers=2, E=160, F=248, H=2, K=1, D=256, V=271),
-    llama("llama_bias_linear", n_layers=2, E=176, F=212, H=4, K=2, D=64, V=259, qkv_bias=True, out_bias=True,
+    llama("llama_bias_linear", n_layers=2, E=176, F=212, H=4, K=2, D=64, V=261, qkv_bias=True, out_bias=True,
           rope_scaling=LINEAR4),
     llama("llama_fused_qkv", n_layers=2, E=168, F=220, H=6, K=2, D=64, V=263, fused_qkv=True),
     Case("mistral_gqa4_d128", "llama", "MistralForCausalLM", n_layers=2, E=168, F=300, H=4, K=1, D=128, V=269,
@@ -105,7 +105,7 @@ F32_CASES = [
     Case("mistral_gqa3_d80", "llama", "MistralForCausalLM", n_layers=3, E=186, F=180, H=6, K=2, D=80, V=307,
          rope_base=1e4),
     qwen2("qwen2_gqa7_d64_tied", n_layers=3, E=448, F=304, H=7, K=1, D=64, V=301, tied=True, rope_base=1e6),
-    qwen2("qwen2_gqa1_d128", n_layers=2, E=256, F=228, H=2, K=2, D=128, V=259, rope_base=1e6),
+    qwen2("qwen2_gqa1_d128", n_layers=2, E=256, F=228, H=2, K=2, D=128, V=261, rope_base=1e6),
     qwen2("qwen2_gqa3_d80", n_layers=2, E=240, F=172, H=3, K=1, D=80, V=283, rope_base=1e4),
     qwen3("qwen3_gqa2_d128", n_layers=3, E=144, F=232, H=4, K=2, D=128, V=261, rope_base=1e6),
     qwen3("qwen3_gqa4_d64_tied", n_layers=3, E=200, F=276, H=8, K=2, D=64, V=301, tied=True, rope_base=1e6,

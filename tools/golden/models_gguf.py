@@ -27,7 +27,7 @@ def gpt2_vocabulary(n: int):
     pairs = [a + b for a in "etaoinshr" for b in "etaoinsh"][: n - 259]
     types = [_NORMAL] * (256 + len(pairs)) + [_CONTROL] * 3
     tokens += pairs + ["<|im_start|>", "<|im_end|>", "<|endoftext|>"]
-    return tokens, types, [f"{p[0]} {p[1]}" for p in pairs] or ["t h"]
+    return tokens, types, [f"{p[0]} {p[1]}" for p in pairs]
 
 
 def spm_vocabulary(n: int):
