@@ -1,7 +1,7 @@
 // `tempo9 serve`: check the file, open the port, load, serve, drain.
 #include <fmt/format.h>
-#include <pthread.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -13,8 +13,10 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "chat/parser.h"
 #include "cli/cli.h"
@@ -23,6 +25,7 @@
 #include "gguf/gguf.h"
 #include "models/models.h"
 #include "server/server.h"
+#include "tokenizer/tokenizer.h"
 
 namespace tempo9::cli {
 namespace {
@@ -51,7 +54,20 @@ Result<std::string> read_file(const std::string& flag, const std::string& path) 
 Status check_model(const engine::EngineOptions& options) {
   if (options.model_path.empty()) return {};
   T9_TRY(const gguf::File file, gguf::File::open(options.model_path));
+  T9_TRY(auto vocab, tokenizer::read_vocab(file));
+  T9_TRY(tokenizer::make_tokenizer(std::move(vocab)));
   if (options.script_path.empty()) T9_TRY(models::build_program(file));
+  return {};
+}
+
+Status check_script_formats(const engine::Engine& engine, const std::string& path) {
+  const std::vector<std::string_view> known = chat::format_names();
+  for (const auto& format : engine.info().script_formats) {
+    if (std::find(known.begin(), known.end(), format.name) == known.end()) {
+      return make_error(ErrorCode::kCorrupt, "{}:{}: format: found \"{}\", expected one of {}", path, format.line,
+                        format.name, fmt::join(known, ", "));
+    }
+  }
   return {};
 }
 
@@ -77,6 +93,7 @@ class Serving {
     if (!options_.engine.script_path.empty()) {
       // Nothing to wait for: a bad script is refused before the port opens, too.
       T9_TRY(engine_, engine::Engine::create(options_.engine));
+      T9_TRY(check_script_formats(*engine_, options_.engine.script_path));
     }
     T9_TRY(server_, server::Server::open(options_.server));
     if (engine_ != nullptr) return serve();

@@ -1,5 +1,6 @@
 // POST /v1/chat/completions: the request. What the reply looks like is in openai_chat_reply.cc.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "chat/message.h"
@@ -107,12 +108,16 @@ void read_response_format(Fields& fields) {
   fields.fail("response_format", "an object with type \"text\", \"json_object\" or \"json_schema\"");
 }
 
-// The text that a script's `when` is held against.
-std::string last_outside_text(const std::vector<chat::Message>& messages) {
-  const auto last = std::find_if(messages.rbegin(), messages.rend(), [](const chat::Message& message) {
-    return message.role == "user" || message.role == "tool";
-  });
-  return last == messages.rend() ? std::string() : last->joined_text();
+// For script mode: the text that `when` is held against, and the one that is echoed.
+void read_script_texts(const std::vector<chat::Message>& messages, engine::GenerateRequest* request) {
+  for (auto message = messages.rbegin(); message != messages.rend(); ++message) {
+    const bool user = message->role == "user";
+    if ((user || message->role == "tool") && request->match_text.empty()) request->match_text = message->joined_text();
+    if (user) {
+      request->echo_text = message->joined_text();
+      return;
+    }
+  }
 }
 
 Status check_tool_choice(const ToolChoice& choice, const std::vector<chat::Tool>& tools) {
@@ -193,7 +198,7 @@ Result<ChatJob> read_job(const Json& body, const Service& service) {
 
   request.prompt = service.encode(segments);
   request.spell_control = true;
-  request.match_text = last_outside_text(input.messages);
+  read_script_texts(input.messages, &request);
   T9_TRY(check_length(service, request));
   return job;
 }

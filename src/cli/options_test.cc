@@ -1,0 +1,119 @@
+#include "cli/options.h"
+
+#include <gtest/gtest.h>
+
+namespace tempo9::cli {
+namespace {
+
+Result<ParsedOptions> parse(std::vector<std::string> args, Environment environment = {}) {
+  return parse_serve_options(args, environment);
+}
+
+std::string error(std::vector<std::string> args) {
+  const auto parsed = parse(std::move(args));
+  if (parsed) return "";
+  EXPECT_EQ(parsed.error().code, ErrorCode::kInvalidArgument);
+  return parsed.error().message;
+}
+
+TEST(Options, Defaults) {
+  const auto parsed = parse({"--gguf", "F.gguf"});
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  const ServeOptions& options = parsed->options;
+  EXPECT_EQ(options.engine.model_path, "F.gguf");
+  EXPECT_EQ(options.engine.max_batch, 16u);
+  EXPECT_EQ(options.engine.max_length, 0u);
+  EXPECT_EQ(options.engine.kv_type, "f16");
+  EXPECT_EQ(options.server.port, 11435);
+  EXPECT_EQ(options.server.host, "127.0.0.1");
+}
+
+TEST(Options, AllFlags) {
+  const auto parsed = parse({"F.gguf", "--name", "n", "--port=0", "--max-length", "99", "--max-batch", "3", "--threads", "2",
+                             "--kv-type", "f32", "--memory", "2G", "--chat-template-file", "t", "--host", "0.0.0.0",
+                             "--api-key", "k", "--allow-origin", "http://a", "--allow-origin", "http://b", "--allow-host", "c",
+                             "--speculation-k", "0"});
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  const ServeOptions& options = parsed->options;
+  EXPECT_EQ(options.engine.model_path, "F.gguf");
+  EXPECT_EQ(options.name, "n");
+  EXPECT_EQ(options.engine.max_length, 99u);
+  EXPECT_EQ(options.engine.n_threads, 2u);
+  EXPECT_EQ(options.engine.memory_bytes, uint64_t{2} << 30);
+  EXPECT_EQ(options.server.api_key, "k");
+  EXPECT_EQ(options.server.allow_origins, (std::vector<std::string>{"http://a", "http://b"}));
+}
+
+TEST(Options, WrongOnesNameTheRightOnes) {
+  EXPECT_NE(error({}).find("--gguf"), std::string::npos);
+  EXPECT_NE(error({"F.gguf", "--prot", "1"}).find("did you mean --port?"), std::string::npos) << error({"F.gguf", "--prot", "1"});
+  EXPECT_NE(error({"F.gguf", "--max_length=5"}).find("did you mean --max-length?"), std::string::npos);
+  EXPECT_NE(error({"F.gguf", "--kv-type", "f64"}).find("f16 or f32"), std::string::npos);
+  EXPECT_NE(error({"F.gguf", "--kv-type", "q8_0"}).find("not available yet"), std::string::npos);
+  EXPECT_NE(error({"F.gguf", "--graph", "x"}).find("not available yet"), std::string::npos);
+  EXPECT_NE(error({"--ollama", "x"}).find("--ollama: not available yet"), std::string::npos);
+  EXPECT_NE(error({"--list-ollama"}).find("--list-ollama: not available yet"), std::string::npos);
+  EXPECT_NE(error({"F.gguf", "--speculation-k", "2"}).find("not available yet"), std::string::npos);
+  EXPECT_NE(error({"F.gguf", "--port", "65536"}), "");
+  EXPECT_NE(error({"F.gguf", "--port", "-1"}), "");
+  EXPECT_NE(error({"F.gguf", "--port", "http"}), "");
+  EXPECT_NE(error({"F.gguf", "--port"}), "");
+  EXPECT_NE(error({"F.gguf", "--max-length", "0"}), "");
+  EXPECT_NE(error({"F.gguf", "--max-batch", "0"}), "");
+  EXPECT_NE(error({"F.gguf", "--threads", "0"}), "");
+  EXPECT_NE(error({"F.gguf", "--memory", "lots"}), "");
+  EXPECT_NE(error({"F.gguf", "--api-key", ""}), "");
+  EXPECT_NE(error({"F.gguf", "--gguf", "G.gguf"}).find("two model files"), std::string::npos);
+  EXPECT_NE(error({"F.gguf", "G.gguf"}).find("second model file"), std::string::npos);
+}
+
+TEST(Options, Environment) {
+  Environment environment;
+  environment.threads = "3";
+  environment.api_key = "k";
+  environment.isa = "scalar";
+  auto parsed = parse({"F.gguf"}, environment);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->options.engine.n_threads, 3u);
+  EXPECT_EQ(parsed->options.engine.isa, "scalar");
+  EXPECT_EQ(parsed->options.server.api_key, "k");
+  parsed = parse({"F.gguf", "--threads", "1", "--api-key", "flag"}, environment);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->options.engine.n_threads, 1u) << "the flag wins";
+  EXPECT_EQ(parsed->options.server.api_key, "flag");
+  for (const char* wrong : {"0", "-1", "two", "2 ", "99999999999"}) {
+    environment.threads = wrong;
+    const auto failed = parse({"F.gguf"}, environment);
+    ASSERT_FALSE(failed) << wrong;
+    EXPECT_EQ(failed.error().code, ErrorCode::kIo);
+    EXPECT_NE(failed.error().message.find("TEMPO9_THREADS"), std::string::npos);
+  }
+}
+
+TEST(Options, HelpIsNoError) {
+  const auto parsed = parse({"--help"});
+  ASSERT_TRUE(parsed);
+  ASSERT_TRUE(parsed->help);
+  for (const char* flag : {"--gguf", "--port", "--script", "TEMPO9_CPU_ISA"}) {
+    EXPECT_NE(parsed->help->find(flag), std::string::npos) << flag;
+  }
+  EXPECT_EQ(parsed->help->find("--ollama"), std::string::npos);
+}
+
+TEST(Options, Sizes) {
+  EXPECT_EQ(parse_bytes("1073741824").value(), uint64_t{1} << 30);
+  EXPECT_EQ(parse_bytes("6G").value(), uint64_t{6} << 30);
+  EXPECT_EQ(parse_bytes("6GiB").value(), uint64_t{6} << 30);
+  EXPECT_EQ(parse_bytes("512mb").value(), uint64_t{512} << 20);
+  for (const char* wrong : {"", "0", "G", "-1G", "1.5G", "1GG", "99999999T", "1 G", "1B B"}) {
+    EXPECT_FALSE(parse_bytes(wrong)) << wrong;
+  }
+}
+
+TEST(Options, NearestWord) {
+  EXPECT_EQ(nearest("serv", {"serve", "show"}), "serve");
+  EXPECT_EQ(nearest("xyzzyplugh", {"serve", "show"}), "");
+}
+
+}  // namespace
+}  // namespace tempo9::cli

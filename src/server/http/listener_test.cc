@@ -1,0 +1,239 @@
+// The listener and its connections, over real sockets on loopback.
+#include "server/http/listener.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+
+namespace tempo9::server::http {
+namespace {
+
+namespace asio = boost::asio;
+using Tcp = asio::ip::tcp;
+
+// Set once, waited for with a bound.
+class Signal {
+ public:
+  void set() {
+    const std::lock_guard lock(mutex_);
+    is_set_ = true;
+    changed_.notify_all();
+  }
+  bool wait() {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(10), [this] { return is_set_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_set_ = false;
+};
+
+class Client {
+ public:
+  explicit Client(const Listener& listener) : socket_(context_) {
+    socket_.connect({asio::ip::address_v4::loopback(), listener.port()});
+  }
+  void send(std::string_view bytes) { asio::write(socket_, asio::buffer(bytes)); }
+  // Until the server closes; the error tells a reset from an end.
+  std::string read_all(boost::system::error_code* error = nullptr) {
+    std::string text;
+    boost::system::error_code end;
+    asio::read(socket_, asio::dynamic_buffer(text), end);
+    if (error != nullptr) *error = end;
+    return text;
+  }
+  std::string ask(std::string_view bytes) {
+    send(bytes);
+    return read_all();
+  }
+  void close() { socket_.close(); }
+  Tcp::socket& socket() { return socket_; }
+
+ private:
+  asio::io_context context_;
+  Tcp::socket socket_;
+};
+
+ListenerOptions options(Handler handler) {
+  ListenerOptions options;
+  options.handler = std::move(handler);
+  options.error_response = [](int status, const std::string& message, const std::string& code, const Request&) {
+    return Response{.status = status, .content_type = "text/plain", .body = code + ": " + message};
+  };
+  return options;
+}
+
+void echo(const std::shared_ptr<Exchange>& exchange) {
+  const Request& request = exchange->request();
+  exchange->respond({.body = request.method + " " + request.path + " " + std::to_string(request.body.size())});
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t n = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+TEST(Listener, KeepsAliveAndPipelines) {
+  auto listener = Listener::open(options(echo));
+  ASSERT_TRUE(listener) << listener.error().message;
+  const std::string text = Client(**listener).ask(
+      "GET /1?x HTTP/1.1\r\nHost: localhost\r\n\r\n"
+      "POST /2 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc"
+      "HEAD /3 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+      "POST /4 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n");
+  EXPECT_EQ(count(text, "HTTP/1.1 200 OK\r\n"), 4u) << text;
+  EXPECT_NE(text.find("GET /1 0"), std::string::npos);
+  EXPECT_NE(text.find("POST /2 3"), std::string::npos);
+  EXPECT_EQ(text.find("HEAD /3 0"), std::string::npos) << "a HEAD has no body";
+  EXPECT_TRUE(text.ends_with("POST /4 5")) << text;
+}
+
+TEST(Listener, RefusesWhatIsTooLargeOrWrong) {
+  ListenerOptions with = options(echo);
+  with.limits.max_body_bytes = 1000;
+  with.limits.max_header_bytes = 2000;
+  auto listener = Listener::open(std::move(with));
+  ASSERT_TRUE(listener);
+  const auto first_line = [&](const std::string& request) {
+    const std::string text = Client(**listener).ask(request);
+    return text.substr(0, text.find("\r\n"));
+  };
+  EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1001\r\n\r\n"), "HTTP/1.1 413 Payload Too Large");
+  EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1001\r\n\r\n" + std::string(1001, 'x')),
+            "HTTP/1.1 413 Payload Too Large");
+  EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999999\r\n\r\n"),
+            "HTTP/1.1 400 Bad Request");
+  EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n500\r\n" +
+                       std::string(0x500, 'x') + "\r\n0\r\n\r\n"),
+            "HTTP/1.1 413 Payload Too Large");
+  EXPECT_EQ(first_line("GET / HTTP/1.1\r\nHost: localhost\r\nX: " + std::string(3000, 'x') + "\r\n\r\n"),
+            "HTTP/1.1 431 Request Header Fields Too Large");
+  EXPECT_EQ(first_line("hello\r\n\r\n"), "HTTP/1.1 400 Bad Request");
+  EXPECT_EQ(first_line("GET / HTTP/1.1\r\n\r\n"), "HTTP/1.1 400 Bad Request");
+  EXPECT_EQ(first_line("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"), "HTTP/1.1 403 Forbidden");
+  EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx"),
+            "HTTP/1.1 415 Unsupported Media Type");
+  EXPECT_EQ(first_line("GET / HTTP/1.0\r\n\r\n"), "HTTP/1.1 200 OK");
+  EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx"),
+            "HTTP/1.1 100 Continue");
+}
+
+TEST(Listener, SilentClientsAreDropped) {
+  ListenerOptions with = options(echo);
+  with.limits.header_timeout = std::chrono::milliseconds(50);
+  with.limits.body_timeout = std::chrono::milliseconds(50);
+  auto listener = Listener::open(std::move(with));
+  ASSERT_TRUE(listener);
+  EXPECT_EQ(Client(**listener).ask("GET / HT"), "");
+  EXPECT_EQ(Client(**listener).ask("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx"), "");
+}
+
+TEST(Listener, StreamsInChunks) {
+  auto listener = Listener::open(options([](std::shared_ptr<Exchange> exchange) {
+    exchange->start_stream("text/event-stream");
+    exchange->write("one");
+    exchange->post([exchange] {
+      exchange->write("two");
+      exchange->finish();
+      exchange->write("never");
+      EXPECT_TRUE(exchange->gone() || exchange->n_pending() > 0);
+    });
+  }));
+  ASSERT_TRUE(listener);
+  const std::string text = Client(**listener).ask("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  EXPECT_NE(text.find("Transfer-Encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n"), std::string::npos) << text;
+}
+
+TEST(Listener, ClientThatLeavesIsNoticed) {
+  Signal asked;
+  Signal gone;
+  auto listener = Listener::open(options([&](const std::shared_ptr<Exchange>& exchange) {
+    exchange->on_gone([&gone, weak = std::weak_ptr(exchange)] { gone.set(); });
+    asked.set();
+  }));
+  ASSERT_TRUE(listener);
+  Client client(**listener);
+  client.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(asked.wait());
+  EXPECT_EQ((*listener)->n_active(), 1u);
+  client.close();
+  EXPECT_TRUE(gone.wait());
+  EXPECT_EQ((*listener)->n_active(), 0u);
+}
+
+TEST(Listener, ResetIsNoCleanEnd) {
+  auto listener = Listener::open(options([](std::shared_ptr<Exchange> exchange) {
+    exchange->start_stream("text/event-stream");
+    exchange->write("half");
+    exchange->on_drain([weak = std::weak_ptr(exchange)] {
+      if (const auto locked = weak.lock()) locked->reset();
+    });
+    exchange->after(std::chrono::seconds(10), [exchange] {});  // owns it
+  }));
+  ASSERT_TRUE(listener);
+  Client client(**listener);
+  client.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  boost::system::error_code error;
+  client.read_all(&error);
+  EXPECT_EQ(error, asio::error::connection_reset);
+}
+
+TEST(Listener, ClosingAnswersWhatRuns) {
+  Signal asked;
+  std::shared_ptr<Exchange> held;
+  auto listener = Listener::open(options([&](std::shared_ptr<Exchange> exchange) {
+    held = std::move(exchange);
+    asked.set();
+  }));
+  ASSERT_TRUE(listener);
+  Client idle(**listener);
+  Client busy(**listener);
+  busy.send("GET /busy HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(asked.wait());
+  (*listener)->close();
+  EXPECT_EQ(idle.read_all(), "");
+  held->post([&held] { echo(std::exchange(held, nullptr)); });
+  const std::string text = busy.read_all();
+  EXPECT_NE(text.find("Connection: close"), std::string::npos);
+  EXPECT_TRUE(text.ends_with("GET /busy 0")) << text;
+}
+
+TEST(Listener, PortInUseIsNamed) {
+  auto first = Listener::open(options(echo));
+  ASSERT_TRUE(first);
+  ListenerOptions with = options(echo);
+  with.port = (*first)->port();
+  const auto second = Listener::open(std::move(with));
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().message.find("already in use"), std::string::npos) << second.error().message;
+}
+
+TEST(Listener, LoopbackAddresses) {
+  EXPECT_TRUE(is_loopback("127.0.0.1").value());
+  EXPECT_TRUE(is_loopback("::1").value());
+  EXPECT_FALSE(is_loopback("0.0.0.0").value());
+  EXPECT_FALSE(is_loopback("no such host").has_value());
+}
+
+TEST(Listener, MoreConnectionsThanTheLimitWait) {
+  ListenerOptions with = options(echo);
+  with.limits.max_connections = 2;
+  auto listener = Listener::open(std::move(with));
+  ASSERT_TRUE(listener);
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_NE(Client(**listener).ask("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").find("200 OK"),
+              std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace tempo9::server::http

@@ -1,0 +1,50 @@
+#include "server/http/url.h"
+
+#include <gtest/gtest.h>
+
+namespace tempo9::server::http {
+namespace {
+
+TEST(Url, PathLosesQueryAndHost) {
+  EXPECT_EQ(target_path("/v1/models?limit=1000"), "/v1/models");
+  EXPECT_EQ(target_path("/v1/models#x"), "/v1/models");
+  EXPECT_EQ(target_path("/?"), "/");
+  EXPECT_EQ(target_path("http://localhost:1/health?x=http://y"), "/health");
+  EXPECT_EQ(target_path("http://localhost"), "/");
+  EXPECT_EQ(target_path("/a?b=http://c/d"), "/a");
+  EXPECT_EQ(target_path(""), "");
+}
+
+TEST(Url, PercentDecoding) {
+  EXPECT_EQ(percent_decode("a%2Fb:c"), "a/b:c");
+  EXPECT_EQ(percent_decode("a%2fb%20+"), "a/b +");
+  EXPECT_EQ(percent_decode("%E2%82%AC"), "\xE2\x82\xAC");
+  EXPECT_EQ(percent_decode("100%"), "100%");
+  EXPECT_EQ(percent_decode("%zz%4"), "%zz%4");
+  EXPECT_EQ(percent_decode("%00"), std::string(1, '\0'));
+}
+
+TEST(Url, HostNames) {
+  EXPECT_EQ(host_name("LocalHost:11435"), "localhost");
+  EXPECT_EQ(host_name("[::1]:11435"), "[::1]");
+  EXPECT_EQ(host_name("localhost."), "localhost");
+  EXPECT_EQ(host_name("evil.example:80"), "evil.example");
+}
+
+TEST(Url, Origins) {
+  EXPECT_EQ(origin_authority("http://Localhost:3000"), "localhost:3000");
+  EXPECT_EQ(origin_authority("http://localhost:80"), "localhost");
+  EXPECT_EQ(origin_authority("https://a.b:443/"), "a.b");
+  EXPECT_EQ(origin_authority("null"), "");
+  EXPECT_EQ(origin_authority("file://"), "");
+}
+
+TEST(Url, AddressLiterals) {
+  EXPECT_TRUE(is_ip_literal("10.0.0.1"));
+  EXPECT_TRUE(is_ip_literal("[fe80::1]"));
+  EXPECT_FALSE(is_ip_literal("a10.0.0.1"));
+  EXPECT_FALSE(is_ip_literal(""));
+}
+
+}  // namespace
+}  // namespace tempo9::server::http

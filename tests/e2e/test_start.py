@@ -1,0 +1,125 @@
+"""Starting and stopping: exit codes, messages, the ready line, signals."""
+
+import re
+import signal
+import socket
+import threading
+import time
+
+import httpx
+import pytest
+from conftest import model_path, run_binary
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_text("")
+    return path
+
+
+@pytest.mark.parametrize("args, says", [
+    ([], "--gguf"), (["--prot", "1", "F.gguf"], "--port"), (["F.gguf", "--kv-type", "f64"], "f16 or f32"),
+    (["F.gguf", "--max-length", "many"], "max-length"), (["F.gguf", "--max-length", "0"], "max-length"),
+    (["F.gguf", "--threads", "-1"], "threads"), (["F.gguf", "--port", "70000"], "port"), (["serv"], "serve"),
+    (["F.gguf", "--graph", "x"], "not available yet"), (["--ollama", "x"], "not available yet"),
+    (["F.gguf", "--speculation-k", "3"], "not available yet"), (["F.gguf", "G.gguf"], "second"), (["run"], "not available yet"),
+    (["F.gguf", "--memory", "x"], "6G"),
+])
+def test_wrong_usage(args, says):
+    done = run_binary(*args)
+    assert done.returncode == 2 and says in done.stderr and done.stdout == "", done.stderr
+    assert done.stderr.startswith("tempo9: ") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("content, says", [(None, "none.gguf"), (b"", ""), (b"GGUF", ""), (b"not a model at all" * 100, "")])
+def test_files_that_are_none(tmp_path, content, says):
+    path = tmp_path / "none.gguf"
+    if content is not None:
+        path.write_bytes(content)
+    start = time.monotonic()
+    done = run_binary("--gguf", path)
+    assert done.returncode == 1 and says in done.stderr and done.stdout == ""
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize("environment, says", [({"TEMPO9_THREADS": "two"}, "TEMPO9_THREADS"), ({"TEMPO9_THREADS": "0"}, "1 to")])
+def test_wrong_environment(script, environment, says):
+    done = run_binary("--script", script, "--port", 0, **environment)
+    assert done.returncode == 1 and says in done.stderr
+
+
+@pytest.mark.model
+def test_wrong_isa():
+    done = run_binary("--gguf", model_path("smollm2"), "--port", 0, TEMPO9_CPU_ISA="mmx")
+    assert done.returncode == 1 and "mmx" in done.stderr and "scalar" in done.stderr
+
+
+def test_missing_and_broken_templates(script, tmp_path):
+    done = run_binary("--script", script, "--chat-template-file", tmp_path / "none.jinja", "--port", 0)
+    assert done.returncode == 1 and "none.jinja" in done.stderr
+    template = tmp_path / "t.jinja"
+    template.write_text("{% for %}")
+    done = run_binary("--script", script, "--chat-template-file", template, "--port", 0)
+    assert done.returncode == 1 and done.stderr
+
+
+def test_port_in_use(script):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = run_binary("--script", script, "--port", port)
+    assert done.returncode == 1 and str(port) in done.stderr and "--port" in done.stderr
+
+
+def test_other_machines_need_a_key(script):
+    done = run_binary("--script", script, "--host", "0.0.0.0", "--port", 0)
+    assert done.returncode == 1 and "--api-key" in done.stderr
+    done = run_binary("--script", script, "--host", "no.such.host.invalid", "--api-key", "k", "--port", 0)
+    assert done.returncode == 1 and "no.such.host.invalid" in done.stderr
+
+
+def test_version_and_help():
+    done = run_binary("--version")
+    assert done.returncode == 0 and re.fullmatch(r"tempo9 \d+\.\d+\.\d+\n", done.stdout)
+    for args in (["--help"], ["serve", "--help"]):
+        done = run_binary(*args)
+        assert done.returncode == 0 and "--gguf" in done.stdout and done.stderr == ""
+
+
+def test_length_above_the_context_warns_once(serve):
+    server = serve([], "--max-length", 100_000)
+    assert "context 100000" in server.ready_line
+    assert httpx.post(server.url + "/tokenize", json={"prompt": "a"}).json()["max_model_len"] == 100_000
+    server.stop()
+    assert server.process.stderr.read().count("warning") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_let_replies_end(serve, number):
+    server = serve([{"text": "x" * 40, "delay_ms": 25}])
+    answers = []
+    ask = threading.Thread(target=lambda: answers.append(httpx.post(
+        server.url + "/v1/chat/completions", json={"messages": [{"role": "user", "content": "go"}]}, timeout=30)))
+    ask.start()
+    while "vllm:num_requests_running 1" not in httpx.get(server.url + "/metrics").text:
+        time.sleep(0.01)
+    server.process.send_signal(number)
+    assert server.process.wait(10) == 0
+    ask.join()
+    assert answers[0].json()["choices"][0]["message"]["content"] == "x" * 40
+
+
+def test_signal_ends_long_replies_in_ten_seconds(serve):
+    server = serve([{"text": "x" * 4000, "delay_ms": 100}])
+    with httpx.stream("POST", server.url + "/v1/chat/completions", timeout=30,
+                      json={"messages": [{"role": "user", "content": "go"}], "stream": True}) as answer:
+        parts = answer.iter_bytes()
+        next(parts)
+        start = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        with pytest.raises((httpx.RemoteProtocolError, httpx.ReadError)):
+            for _ in parts:
+                pass
+    assert server.process.wait(10) == 0 and time.monotonic() - start < 10

@@ -1,0 +1,153 @@
+"""Streams on the wire: events, failures, clients that leave, clients that are slow, silence."""
+
+import concurrent.futures
+import json
+import socket
+import time
+
+import httpx
+import pytest
+
+CHAT = "/v1/chat/completions"
+TEXT = "/v1/completions"
+USER = [{"role": "user", "content": "go"}]
+
+
+def body(path, **fields):
+    return {"messages": USER, **fields} if path == CHAT else {"prompt": "go", "max_tokens": 10000, **fields}
+
+
+def metric(server, name) -> int:
+    for line in httpx.get(server.url + "/metrics").text.splitlines():
+        if line.startswith(name + " "):
+            return int(line.split()[1])
+    raise AssertionError(name)
+
+
+def wait_until(condition, seconds=10):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "did not happen in time"
+        time.sleep(0.01)
+
+
+def open_stream(server, path, **fields) -> socket.socket:
+    data = json.dumps(body(path, **fields)).encode()
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+    connection.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % (path.encode(), len(data)) + data)
+    return connection
+
+
+@pytest.mark.parametrize("path", [CHAT, TEXT])
+def test_events_on_the_wire(serve, path):
+    server = serve([{"text": "abc"}])
+    with httpx.stream("POST", server.url + path, json=body(path, stream=True)) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        lines = [line for line in answer.iter_lines() if line]
+    assert all(line.startswith("data: ") for line in lines)
+    assert lines[-1] == "data: [DONE]" and lines.count("data: [DONE]") == 1
+    chunks = [json.loads(line[6:]) for line in lines[:-1]]
+    assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
+
+
+@pytest.mark.parametrize("path", [CHAT, TEXT])
+def test_failure_before_the_stream_is_a_status(serve, path):
+    server = serve([])
+    answer = httpx.post(server.url + path, json=body(path, stream=True, top_p=7))
+    assert answer.status_code == 400 and answer.json()["error"]["param"] == "top_p"
+
+
+@pytest.mark.parametrize("path", [CHAT, TEXT])
+def test_failure_in_the_stream_cuts_it(serve, path):
+    server = serve([{"text": "abc", "finish": "error"}])
+    seen = b""
+    with pytest.raises((httpx.RemoteProtocolError, httpx.ReadError)):
+        with httpx.stream("POST", server.url + path, json=body(path, stream=True)) as answer:
+            assert answer.status_code == 200
+            for part in answer.iter_bytes():
+                seen += part
+    assert b"[DONE]" not in seen and b"error" not in seen
+
+
+@pytest.mark.parametrize("path", [CHAT, TEXT])
+def test_failure_of_a_whole_reply_is_a_500(serve, path):
+    server = serve([{"text": "abc", "finish": "error"}])
+    answer = httpx.post(server.url + path, json=body(path))
+    assert answer.status_code == 500 and answer.json()["error"]["type"] == "server_error"
+
+
+def test_scripted_length(serve):
+    server = serve([{"text": "abc", "finish": "length"}])
+    assert httpx.post(server.url + CHAT, json=body(CHAT)).json()["choices"][0]["finish_reason"] == "length"
+
+
+@pytest.mark.parametrize("path", [CHAT, TEXT])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("line", [{"text": "x" * 1000, "delay_ms": 50}, {"text": "x", "prefill_ms": 60_000}],
+                         ids=["decode", "prefill"])
+def test_client_that_leaves_is_noticed(serve, path, stream, line):
+    server = serve([line], "--max-batch", 1)
+    connection = open_stream(server, path, stream=stream)
+    wait_until(lambda: metric(server, "vllm:num_requests_running") == 1)
+    connection.close()
+    start = time.monotonic()
+    wait_until(lambda: metric(server, "vllm:num_requests_running") == 0)
+    assert time.monotonic() - start < 1.5
+    assert metric(server, "tempo9:requests_cancelled_total") == 1
+
+
+def test_client_that_leaves_the_queue_is_noticed(serve):
+    server = serve([{"text": "x" * 1000, "delay_ms": 50}, {"text": "second"}], "--max-batch", 1)
+    first = open_stream(server, CHAT, stream=True)
+    wait_until(lambda: metric(server, "vllm:num_requests_running") == 1)
+    second = open_stream(server, CHAT, stream=True)
+    wait_until(lambda: metric(server, "vllm:num_requests_waiting") == 1)
+    second.close()
+    wait_until(lambda: metric(server, "vllm:num_requests_waiting") == 0, 2)
+    assert metric(server, "vllm:num_requests_running") == 1, "the other goes on"
+    first.close()
+
+
+def test_headers_come_at_once_and_silence_is_broken(serve):
+    server = serve([{"text": "late", "prefill_ms": 21_000}])
+    start = time.monotonic()
+    gaps, chunks, last = [], [], start
+    with httpx.stream("POST", server.url + CHAT, json=body(CHAT, stream=True), timeout=60) as answer:
+        assert time.monotonic() - start < 2
+        for line in answer.iter_lines():
+            if line.startswith("data: {"):
+                now = time.monotonic()
+                gaps.append(now - last)
+                last = now
+                chunks.append(json.loads(line[6:]))
+    assert max(gaps) < 10.5
+    quiet = [c for c in chunks if not c["choices"][0]["delta"].get("content") and not c["choices"][0]["finish_reason"]]
+    assert len(quiet) >= 2
+    assert "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks) == "late"
+
+
+def test_slow_reader_gets_everything(serve):
+    text = "".join(f"{i} " for i in range(6000))
+    server = serve([{"text": text}])
+    connection = open_stream(server, CHAT, stream=True)
+    wait_until(lambda: metric(server, "vllm:num_requests_running") == 0, 30)
+    data = b""
+    while b"[DONE]" not in data:
+        part = connection.recv(4096)
+        assert part, "cut"
+        data += part
+    connection.close()
+    lines = [line for line in data.decode(errors="replace").splitlines() if line.startswith("data: {")]
+    assert "".join(json.loads(line[6:])["choices"][0]["delta"].get("content") or "" for line in lines) == text
+
+
+def test_many_at_once_keep_apart(serve):
+    lines = [{"text": f"reply {i} " * 20, "when": f"[{i}]", "delay_ms": 1} for i in range(24)]
+    server = serve(lines)
+
+    def ask(i):
+        answer = httpx.post(server.url + CHAT, json={"messages": [{"role": "user", "content": f"[{i}]"}]}, timeout=60)
+        return answer.json()["choices"][0]["message"]["content"]
+
+    with concurrent.futures.ThreadPoolExecutor(24) as pool:
+        assert list(pool.map(ask, range(24))) == [line["text"] for line in lines]
