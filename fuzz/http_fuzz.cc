@@ -1,6 +1,7 @@
 // Links: t9_server
-// Any bytes on a connection: every answer is HTTP, and the connection ends. Behind it stand the real routes, over an
-// engine that says one word to everything it accepts; so bodies are fuzzed, too.
+// Any bytes on a connection: every answer is HTTP, and the connection ends. Behind it stand the
+// real routes, over an engine that says one word to everything it accepts; so bodies are fuzzed,
+// too.
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
@@ -28,7 +29,8 @@ class OneWordEngine final : public engine::Engine {
     info_.is_script = true;
     info_.chat_template = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}";
   }
-  Result<engine::RequestId> submit(engine::GenerateRequest request, engine::EventSink sink) override {
+  Result<engine::RequestId> submit(engine::GenerateRequest request,
+                                   engine::EventSink sink) override {
     T9_CHECK(!request.prompt.empty());
     for (const engine::TokenId id : request.prompt) T9_CHECK(id >= 0 && id < tokenizer_->size());
     engine::Event event;

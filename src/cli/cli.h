@@ -23,7 +23,8 @@ inline constexpr int kExitUsage = 2;    // the command line itself is wrong
 // The whole program: args without the program's name. Returns the exit code; never throws.
 int run(const std::vector<std::string>& args, const Environment& environment);
 
-// One subcommand: args behind its name. Prints its own errors ("tempo9: ..." on stderr) and returns the exit code.
+// One subcommand: args behind its name. Prints its own errors ("tempo9: ..." on stderr) and returns
+// the exit code.
 int run_serve(const std::vector<std::string>& args, const Environment& environment);
 int run_show(const std::vector<std::string>& args, const Environment& environment);
 

@@ -8,7 +8,8 @@ namespace {
 
 std::optional<std::string> variable(const char* name) {
   const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return std::nullopt;  // empty is how a shell unsets one for a command
+  if (value == nullptr || *value == '\0')
+    return std::nullopt;  // empty is how a shell unsets one for a command
   return std::string(value);
 }
 

@@ -10,7 +10,8 @@ namespace tempo9::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "Environment: TEMPO9_THREADS (as --threads), TEMPO9_CPU_ISA (force a kernel table: scalar, avx2, avx512),\n"
+    "Environment: TEMPO9_THREADS (as --threads), TEMPO9_CPU_ISA (force a kernel table: scalar, "
+    "avx2, avx512),\n"
     "TEMPO9_API_KEY (as --api-key).\n"
     "Other commands: tempo9 show F.gguf (what is inside a file), tempo9 --version.";
 
@@ -32,19 +33,22 @@ std::vector<std::string> flag_names(const CLI::App& app) {
 
 Error unknown_argument(const CLI::App& app, const std::string& argument) {
   if (!argument.starts_with("-")) {
-    return usage_error(fmt::format("unexpected argument \"{}\": found a second model file, expected one", argument));
+    return usage_error(fmt::format(
+        "unexpected argument \"{}\": found a second model file, expected one", argument));
   }
   const std::string name = argument.substr(0, argument.find('='));
   const std::string guess = nearest(name, flag_names(app));
-  return usage_error(guess.empty() ? fmt::format("unknown flag {}; `tempo9 --help` lists them", name)
-                                   : fmt::format("unknown flag {}; did you mean {}?", name, guess));
+  return usage_error(guess.empty()
+                         ? fmt::format("unknown flag {}; `tempo9 --help` lists them", name)
+                         : fmt::format("unknown flag {}; did you mean {}?", name, guess));
 }
 
 Result<uint32_t> threads_from_environment(const std::string& text) {
   uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 1 || value > 1024) {
-    return make_error(ErrorCode::kIo, "TEMPO9_THREADS: found \"{}\", expected a whole number from 1 to 1024", text);
+    return make_error(ErrorCode::kIo,
+                      "TEMPO9_THREADS: found \"{}\", expected a whole number from 1 to 1024", text);
   }
   return value;
 }
@@ -80,7 +84,8 @@ Result<uint64_t> parse_bytes(const std::string& text) {
   const char* const last = text.data() + text.size();
   const auto [end, error] = std::from_chars(text.data(), last, value);
   std::string unit(end, last);
-  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::transform(unit.begin(), unit.end(), unit.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   if (unit.ends_with("IB")) {
     unit.erase(unit.size() - 2);
   } else if (unit.size() == 2 && unit.ends_with("B")) {
@@ -93,12 +98,14 @@ Result<uint64_t> parse_bytes(const std::string& text) {
   if (unit == "G") shift = 30;
   if (unit == "T") shift = 40;
   if (error != std::errc() || shift < 0 || value == 0 || value > (uint64_t{1} << 50) >> shift) {
-    return make_error(ErrorCode::kInvalidArgument, "--memory: found \"{}\", expected a size like 6G or 512M", text);
+    return make_error(ErrorCode::kInvalidArgument,
+                      "--memory: found \"{}\", expected a size like 6G or 512M", text);
   }
   return value << shift;
 }
 
-Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args, const Environment& environment) {
+Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
+                                          const Environment& environment) {
   ParsedOptions parsed;
   ServeOptions& options = parsed.options;
   engine::EngineOptions& engine = options.engine;
@@ -111,14 +118,20 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args, 
   uint32_t speculation_k = 0;
   std::vector<std::string> later(std::size(kLater));
 
-  CLI::App app("Serves one local language model over HTTP: OpenAI-compatible, on this machine only.", "tempo9 [serve]");
+  CLI::App app(
+      "Serves one local language model over HTTP: OpenAI-compatible, on this machine only.",
+      "tempo9 [serve]");
   app.footer(kFooter);
   app.allow_extras();
   app.add_option("model", positional, "the model file")->type_name("F.gguf");
-  app.add_option("--gguf", engine.model_path, "the model file (any shard of a split one)")->type_name("F");
-  app.add_option("--name", options.name, "the model's name in /v1/models (default: the file's own)");
-  app.add_option("--port", server.port, "TCP port; 0 takes a free one (default 11435)")->type_name("N");
-  app.add_option("--max-length", max_length, "context in tokens (default: the smaller of 32768 and the file's)")
+  app.add_option("--gguf", engine.model_path, "the model file (any shard of a split one)")
+      ->type_name("F");
+  app.add_option("--name", options.name,
+                 "the model's name in /v1/models (default: the file's own)");
+  app.add_option("--port", server.port, "TCP port; 0 takes a free one (default 11435)")
+      ->type_name("N");
+  app.add_option("--max-length", max_length,
+                 "context in tokens (default: the smaller of 32768 and the file's)")
       ->check(CLI::Range(1u, 1u << 24))
       ->type_name("N");
   app.add_option("--max-batch", engine.max_batch, "requests that run at once (default 16)")
@@ -127,22 +140,29 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args, 
   app.add_option("--threads", threads, "compute threads (default: by affinity and cgroup quota)")
       ->check(CLI::Range(1u, 1024u))
       ->type_name("N");
-  app.add_option("--kv-type", engine.kv_type, "type of the KV cache: f16 or f32 (default f16)")->type_name("T");
+  app.add_option("--kv-type", engine.kv_type, "type of the KV cache: f16 or f32 (default f16)")
+      ->type_name("T");
   app.add_option("--memory", memory, "cap on memory, like 6G (default: none)")->type_name("SIZE");
-  app.add_option("--chat-template-file", options.chat_template_file, "Jinja template to use instead of the file's own")
+  app.add_option("--chat-template-file", options.chat_template_file,
+                 "Jinja template to use instead of the file's own")
       ->type_name("F");
-  app.add_option("--host", server.host, "address to listen on (default 127.0.0.1); others need --api-key");
+  app.add_option("--host", server.host,
+                 "address to listen on (default 127.0.0.1); others need --api-key");
   app.add_option("--api-key", api_key, "ask clients for this key")->type_name("KEY");
-  app.add_option("--allow-origin", server.allow_origins, "web origin that may call, like http://localhost:3000")
+  app.add_option("--allow-origin", server.allow_origins,
+                 "web origin that may call, like http://localhost:3000")
       ->type_name("ORIGIN")
       ->expected(1)
       ->take_all();
-  app.add_option("--allow-host", server.allow_hosts, "further name in the Host header that is let in")
+  app.add_option("--allow-host", server.allow_hosts,
+                 "further name in the Host header that is let in")
       ->type_name("NAME")
       ->expected(1)
       ->take_all();
-  app.add_option("--script", engine.script_path, "replies from this file in place of a model")->type_name("F");
-  app.add_option("--speculation-k", speculation_k, "draft depth; 0 (off) is the only one yet")->type_name("K");
+  app.add_option("--script", engine.script_path, "replies from this file in place of a model")
+      ->type_name("F");
+  app.add_option("--speculation-k", speculation_k, "draft depth; 0 (off) is the only one yet")
+      ->type_name("K");
   for (size_t i = 0; i < later.size(); ++i) app.add_option(kLater[i], later[i])->group("");
   for (const char* name : kLaterSwitches) app.add_flag(name)->group("");
 
@@ -155,28 +175,35 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args, 
   } catch (const CLI::ParseError& error) {
     return usage_error(error.what());
   }
-  if (const auto extras = app.remaining(); !extras.empty()) return unknown_argument(app, extras.front());
+  if (const auto extras = app.remaining(); !extras.empty())
+    return unknown_argument(app, extras.front());
   for (size_t i = 0; i < later.size(); ++i) {
-    if (app.count(kLater[i]) > 0) return usage_error(fmt::format("{}: not available yet", kLater[i]));
+    if (app.count(kLater[i]) > 0)
+      return usage_error(fmt::format("{}: not available yet", kLater[i]));
   }
   for (const char* name : kLaterSwitches) {
     if (app.count(name) > 0) return usage_error(fmt::format("{}: not available yet", name));
   }
   if (speculation_k != 0) {
-    return usage_error(fmt::format("--speculation-k: found {}, expected 0; drafts are not available yet", speculation_k));
+    return usage_error(fmt::format(
+        "--speculation-k: found {}, expected 0; drafts are not available yet", speculation_k));
   }
   if (engine.kv_type == "bf16" || engine.kv_type == "q8_0") {
-    return usage_error(fmt::format("--kv-type: {} is not available yet, expected f16 or f32", engine.kv_type));
+    return usage_error(
+        fmt::format("--kv-type: {} is not available yet, expected f16 or f32", engine.kv_type));
   }
   if (engine.kv_type != "f16" && engine.kv_type != "f32") {
     return usage_error(fmt::format("--kv-type: found \"{}\", expected f16 or f32", engine.kv_type));
   }
   if (!positional.empty() && !engine.model_path.empty()) {
-    return usage_error(fmt::format("found two model files, --gguf {} and {}, expected one", engine.model_path, positional));
+    return usage_error(fmt::format("found two model files, --gguf {} and {}, expected one",
+                                   engine.model_path, positional));
   }
   if (!positional.empty()) engine.model_path = positional;
   if (engine.model_path.empty() && engine.script_path.empty()) {
-    return usage_error("no model: give a file, as in `tempo9 --gguf F.gguf` (or `tempo9 --script F`); see `tempo9 --help`");
+    return usage_error(
+        "no model: give a file, as in `tempo9 --gguf F.gguf` (or `tempo9 --script F`); see `tempo9 "
+        "--help`");
   }
   if (!memory.empty()) {
     T9_TRY(engine.memory_bytes, parse_bytes(memory));
@@ -189,7 +216,8 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args, 
   }
   engine.isa = environment.isa.value_or("");
   if (!api_key) api_key = environment.api_key;
-  if (api_key && api_key->empty()) return usage_error("--api-key: found an empty key, expected at least one character");
+  if (api_key && api_key->empty())
+    return usage_error("--api-key: found an empty key, expected at least one character");
   server.api_key = api_key.value_or("");
   return parsed;
 }

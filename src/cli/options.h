@@ -25,9 +25,11 @@ struct ParsedOptions {
   std::optional<std::string> help;  // print this and exit 0 instead
 };
 
-// Errors: kInvalidArgument for wrong usage (exit 2): unknown flags with the nearest known one, values out of range with
-// the right ones, flags that are not available yet; kIo for values in the environment that cannot start (exit 1).
-Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args, const Environment& environment);
+// Errors: kInvalidArgument for wrong usage (exit 2): unknown flags with the nearest known one,
+// values out of range with the right ones, flags that are not available yet; kIo for values in the
+// environment that cannot start (exit 1).
+Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
+                                          const Environment& environment);
 
 // "512M", "6G", "6GiB", "1073741824": bytes.
 Result<uint64_t> parse_bytes(const std::string& text);

@@ -29,10 +29,34 @@ TEST(Options, Defaults) {
 }
 
 TEST(Options, AllFlags) {
-  const auto parsed = parse({"F.gguf", "--name", "n", "--port=0", "--max-length", "99", "--max-batch", "3", "--threads", "2",
-                             "--kv-type", "f32", "--memory", "2G", "--chat-template-file", "t", "--host", "0.0.0.0",
-                             "--api-key", "k", "--allow-origin", "http://a", "--allow-origin", "http://b", "--allow-host", "c",
-                             "--speculation-k", "0"});
+  const auto parsed = parse({"F.gguf",
+                             "--name",
+                             "n",
+                             "--port=0",
+                             "--max-length",
+                             "99",
+                             "--max-batch",
+                             "3",
+                             "--threads",
+                             "2",
+                             "--kv-type",
+                             "f32",
+                             "--memory",
+                             "2G",
+                             "--chat-template-file",
+                             "t",
+                             "--host",
+                             "0.0.0.0",
+                             "--api-key",
+                             "k",
+                             "--allow-origin",
+                             "http://a",
+                             "--allow-origin",
+                             "http://b",
+                             "--allow-host",
+                             "c",
+                             "--speculation-k",
+                             "0"});
   ASSERT_TRUE(parsed) << parsed.error().message;
   const ServeOptions& options = parsed->options;
   EXPECT_EQ(options.engine.model_path, "F.gguf");
@@ -46,8 +70,10 @@ TEST(Options, AllFlags) {
 
 TEST(Options, WrongOnesNameTheRightOnes) {
   EXPECT_NE(error({}).find("--gguf"), std::string::npos);
-  EXPECT_NE(error({"F.gguf", "--prot", "1"}).find("did you mean --port?"), std::string::npos) << error({"F.gguf", "--prot", "1"});
-  EXPECT_NE(error({"F.gguf", "--max_length=5"}).find("did you mean --max-length?"), std::string::npos);
+  EXPECT_NE(error({"F.gguf", "--prot", "1"}).find("did you mean --port?"), std::string::npos)
+      << error({"F.gguf", "--prot", "1"});
+  EXPECT_NE(error({"F.gguf", "--max_length=5"}).find("did you mean --max-length?"),
+            std::string::npos);
   EXPECT_NE(error({"F.gguf", "--kv-type", "f64"}).find("f16 or f32"), std::string::npos);
   EXPECT_NE(error({"F.gguf", "--kv-type", "q8_0"}).find("not available yet"), std::string::npos);
   EXPECT_NE(error({"F.gguf", "--graph", "x"}).find("not available yet"), std::string::npos);

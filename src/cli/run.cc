@@ -29,10 +29,12 @@ int usage_failure(const std::string& message) {
   return kExitUsage;
 }
 
-// A first word that is neither a flag nor a command is a model file; a slip of a command's name should not be.
+// A first word that is neither a flag nor a command is a model file; a slip of a command's name
+// should not be.
 int run_word(const std::vector<std::string>& args, const Environment& environment) {
   const std::string& word = args.front();
-  const bool looks_like_file = word.find('/') != std::string::npos || word.find('.') != std::string::npos;
+  const bool looks_like_file =
+      word.find('/') != std::string::npos || word.find('.') != std::string::npos;
   if (looks_like_file) return run_serve(args, environment);
   for (const char* name : kLater) {
     if (word == name) return usage_failure(fmt::format("{}: not available yet", word));
@@ -40,7 +42,8 @@ int run_word(const std::vector<std::string>& args, const Environment& environmen
   std::vector<std::string> names;
   for (const Subcommand& command : kSubcommands) names.emplace_back(command.name);
   const std::string guess = nearest(word, names);
-  return usage_failure(fmt::format("\"{}\" is neither a command ({}) nor a .gguf file{}", word, fmt::join(names, ", "),
+  return usage_failure(fmt::format("\"{}\" is neither a command ({}) nor a .gguf file{}", word,
+                                   fmt::join(names, ", "),
                                    guess.empty() ? "" : fmt::format("; did you mean {}?", guess)));
 }
 
@@ -51,7 +54,8 @@ int dispatch(const std::vector<std::string>& args, const Environment& environmen
     return kExitOk;
   }
   for (const Subcommand& command : kSubcommands) {
-    if (args.front() == command.name) return command.run({args.begin() + 1, args.end()}, environment);
+    if (args.front() == command.name)
+      return command.run({args.begin() + 1, args.end()}, environment);
   }
   return args.front().starts_with("-") ? run_serve(args, environment) : run_word(args, environment);
 }

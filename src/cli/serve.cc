@@ -33,7 +33,8 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// Running replies get this long after the first signal. With the end of the process behind it, all are gone in 10 s.
+// Running replies get this long after the first signal. With the end of the process behind it, all
+// are gone in 10 s.
 constexpr std::chrono::milliseconds kDrainTime{6'000};
 constexpr std::chrono::milliseconds kDrainPoll{20};
 constexpr size_t kMaxTemplateBytes = 1 << 20;
@@ -44,13 +45,15 @@ Result<std::string> read_file(const std::string& flag, const std::string& path) 
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (file.bad()) return make_error(ErrorCode::kIo, "{}: cannot read {}", flag, path);
   if (text.empty() || text.size() > kMaxTemplateBytes) {
-    return make_error(ErrorCode::kInvalidArgument, "{}: found {} bytes in {}, expected a template of 1 to {}", flag,
-                      text.size(), path, kMaxTemplateBytes);
+    return make_error(ErrorCode::kInvalidArgument,
+                      "{}: found {} bytes in {}, expected a template of 1 to {}", flag, text.size(),
+                      path, kMaxTemplateBytes);
   }
   return text;
 }
 
-// What can be known of a file without reading its weights, so that a bad one is refused before the port opens.
+// What can be known of a file without reading its weights, so that a bad one is refused before the
+// port opens.
 Status check_model(const engine::EngineOptions& options) {
   if (options.model_path.empty()) return {};
   T9_TRY(const gguf::File file, gguf::File::open(options.model_path));
@@ -64,8 +67,8 @@ Status check_script_formats(const engine::Engine& engine, const std::string& pat
   const std::vector<std::string_view> known = chat::format_names();
   for (const auto& format : engine.info().script_formats) {
     if (std::find(known.begin(), known.end(), format.name) == known.end()) {
-      return make_error(ErrorCode::kCorrupt, "{}:{}: format: found \"{}\", expected one of {}", path, format.line,
-                        format.name, fmt::join(known, ", "));
+      return make_error(ErrorCode::kCorrupt, "{}:{}: format: found \"{}\", expected one of {}",
+                        path, format.line, format.name, fmt::join(known, ", "));
     }
   }
   return {};
@@ -73,7 +76,8 @@ Status check_script_formats(const engine::Engine& engine, const std::string& pat
 
 class Serving {
  public:
-  explicit Serving(ServeOptions options) : options_(std::move(options)), signals_(loop_), timer_(loop_) {}
+  explicit Serving(ServeOptions options)
+      : options_(std::move(options)), signals_(loop_), timer_(loop_) {}
 
   ~Serving() {
     if (loader_.joinable()) loader_.join();
@@ -86,7 +90,8 @@ class Serving {
     signals_.add(SIGINT, error);
     signals_.add(SIGTERM, error);
     if (!options_.chat_template_file.empty()) {
-      T9_TRY(service_.template_source, read_file("--chat-template-file", options_.chat_template_file));
+      T9_TRY(service_.template_source,
+             read_file("--chat-template-file", options_.chat_template_file));
     }
     service_.name = options_.name;
     T9_TRY(check_model(options_.engine));
@@ -114,11 +119,13 @@ class Serving {
  private:
   // Loader thread.
   void load() {
-    auto engine = std::make_shared<Result<std::unique_ptr<engine::Engine>>>(Error{ErrorCode::kInternal, "not loaded"});
+    auto engine = std::make_shared<Result<std::unique_ptr<engine::Engine>>>(
+        Error{ErrorCode::kInternal, "not loaded"});
     try {
       *engine = engine::Engine::create(options_.engine);
     } catch (const std::exception& error) {
-      *engine = make_error(ErrorCode::kResourceExhausted, "loading {}: {}", options_.engine.model_path, error.what());
+      *engine = make_error(ErrorCode::kResourceExhausted, "loading {}: {}",
+                           options_.engine.model_path, error.what());
     }
     asio::post(loop_, [this, engine] {
       Status status;
@@ -142,8 +149,8 @@ class Serving {
       if (!warning.empty()) fmt::print(stderr, "tempo9: warning: {}\n", warning);
     }
     server_->set_ready(service);
-    fmt::print("tempo9 {}: {} on {}, {} threads, context {}, {}/v1\n", T9_VERSION, service->name(), info.backend,
-               info.n_threads, info.max_length, server_->url());
+    fmt::print("tempo9 {}: {} on {}, {} threads, context {}, {}/v1\n", T9_VERSION, service->name(),
+               info.backend, info.n_threads, info.max_length, server_->url());
     std::fflush(stdout);
     return {};
   }
@@ -198,7 +205,8 @@ int report(const Error& error, int exit_code) {
 int run_serve(const std::vector<std::string>& args, const Environment& environment) {
   auto parsed = parse_serve_options(args, environment);
   if (!parsed) {
-    return report(parsed.error(), parsed.error().code == ErrorCode::kInvalidArgument ? kExitUsage : kExitFailure);
+    return report(parsed.error(),
+                  parsed.error().code == ErrorCode::kInvalidArgument ? kExitUsage : kExitFailure);
   }
   if (parsed->help) {
     fmt::print("{}", *parsed->help);
@@ -206,7 +214,8 @@ int run_serve(const std::vector<std::string>& args, const Environment& environme
   }
   std::signal(SIGPIPE, SIG_IGN);
   Serving serving(std::move(parsed->options));
-  if (const Status started = serving.start(); !started) return report(started.error(), kExitFailure);
+  if (const Status started = serving.start(); !started)
+    return report(started.error(), kExitFailure);
   return serving.run();
 }
 

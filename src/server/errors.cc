@@ -28,7 +28,8 @@ std::string_view error_type(int status) {
   }
 }
 
-http::Response make_response(int status, std::string_view message, std::string_view param, std::string_view code) {
+http::Response make_response(int status, std::string_view message, std::string_view param,
+                             std::string_view code) {
   Json error;
   error["message"] = message;
   error["type"] = error_type(status);

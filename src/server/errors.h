@@ -9,10 +9,12 @@
 
 namespace tempo9::server {
 
-// kInvalidArgument and kCorrupt 400, kNotFound 404, kUnsupported 501, kResourceExhausted and kCancelled 503, else 500.
+// kInvalidArgument and kCorrupt 400, kNotFound 404, kUnsupported 501, kResourceExhausted and
+// kCancelled 503, else 500.
 int http_status(ErrorCode code);
 
-// param: what stands before the first ": " of the message if that is the name of a field ("stop[1]: found ...").
+// param: what stands before the first ": " of the message if that is the name of a field ("stop[1]:
+// found ...").
 std::string param_of(std::string_view message);
 
 http::Response openai_error(const Error& error);

@@ -9,7 +9,8 @@ namespace {
 
 TEST(Errors, ParamIsTheFieldInFront) {
   EXPECT_EQ(param_of("top_p: found 2, expected (0, 1]"), "top_p");
-  EXPECT_EQ(param_of("messages[2].tool_calls[0].function.name: found null"), "messages[2].tool_calls[0].function.name");
+  EXPECT_EQ(param_of("messages[2].tool_calls[0].function.name: found null"),
+            "messages[2].tool_calls[0].function.name");
   EXPECT_EQ(param_of("request body: found nothing"), "");
   EXPECT_EQ(param_of("no colon"), "");
   EXPECT_EQ(param_of(": x"), "");
@@ -18,8 +19,9 @@ TEST(Errors, ParamIsTheFieldInFront) {
 TEST(Errors, OpenAiShape) {
   const auto response = openai_error(Error{ErrorCode::kInvalidArgument, "stop: found 1"});
   EXPECT_EQ(response.status, 400);
-  EXPECT_EQ(response.body,
-            R"({"error":{"message":"stop: found 1","type":"invalid_request_error","param":"stop","code":null}})");
+  EXPECT_EQ(
+      response.body,
+      R"({"error":{"message":"stop: found 1","type":"invalid_request_error","param":"stop","code":null}})");
 }
 
 TEST(Errors, StatusByCode) {
@@ -32,8 +34,8 @@ TEST(Errors, StatusByCode) {
 }
 
 TEST(Errors, ContextOverflowHasItsCode) {
-  const auto response =
-      openai_error(Error{ErrorCode::kInvalidArgument, "This model's maximum context length is 5 tokens."});
+  const auto response = openai_error(
+      Error{ErrorCode::kInvalidArgument, "This model's maximum context length is 5 tokens."});
   const Json error = Json::parse(response.body)["error"];
   EXPECT_EQ(error["code"], "context_length_exceeded");
 }

@@ -7,7 +7,8 @@ namespace tempo9::server {
 Result<CallOpening> open_call(std::string_view format, std::string_view name, bool in_thinking) {
   if (format != "hermes") {
     return make_error(ErrorCode::kUnsupported,
-                      "tool_choice: \"required\" and named functions are not available yet for this model's output format "
+                      "tool_choice: \"required\" and named functions are not available yet for "
+                      "this model's output format "
                       "\"{}\"; use \"auto\"",
                       format);
   }

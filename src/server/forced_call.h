@@ -1,5 +1,5 @@
-// tool_choice "required" and named functions, without a grammar: the reply is begun for the model, in its own format, so
-// that all it can do is go on with a call.
+// tool_choice "required" and named functions, without a grammar: the reply is begun for the model,
+// in its own format, so that all it can do is go on with a call.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ struct CallOpening {
   std::vector<Increment> increments;
 };
 
-// name: the function to call; empty: any. in_thinking: the prompt ends inside a thinking block, which is closed first.
-// Errors: kUnsupported for a format whose calls cannot be begun this way.
+// name: the function to call; empty: any. in_thinking: the prompt ends inside a thinking block,
+// which is closed first. Errors: kUnsupported for a format whose calls cannot be begun this way.
 Result<CallOpening> open_call(std::string_view format, std::string_view name, bool in_thinking);
 
 }  // namespace tempo9::server

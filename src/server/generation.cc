@@ -10,13 +10,14 @@
 namespace tempo9::server {
 namespace {
 
-// Rendered bytes that may wait for a slow reader. Above it events stay in the queue, which holds text and ids only.
+// Rendered bytes that may wait for a slow reader. Above it events stay in the queue, which holds
+// text and ids only.
 constexpr size_t kHighWater = 256 << 10;
 // How often silence is measured: a sign of life leaves at most this much after kKeepAlive.
 constexpr std::chrono::milliseconds kTick{1'000};
 
-// Owned by the sinks, the exchange's callbacks and the posted tasks; ends when the last of them is gone.
-// Everything but queue_ and draining_ belongs to the exchange's strand.
+// Owned by the sinks, the exchange's callbacks and the posted tasks; ends when the last of them is
+// gone. Everything but queue_ and draining_ belongs to the exchange's strand.
 class Generation : public std::enable_shared_from_this<Generation> {
  public:
   Generation(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange,
@@ -27,9 +28,10 @@ class Generation : public std::enable_shared_from_this<Generation> {
     choices_.resize(requests.size());
     n_left_ = requests.size();
     for (size_t i = 0; i < requests.size(); ++i) {
-      auto id = service_->engine().submit(std::move(requests[i]), [self = shared_from_this(), i](engine::Event&& event) {
-        self->enqueue(i, std::move(event));
-      });
+      auto id = service_->engine().submit(std::move(requests[i]),
+                                          [self = shared_from_this(), i](engine::Event&& event) {
+                                            self->enqueue(i, std::move(event));
+                                          });
       if (!id) {
         cancel_all();
         done_ = true;
@@ -101,7 +103,8 @@ class Generation : public std::enable_shared_from_this<Generation> {
       using engine::FinishReason;
       if (choice.stopped) {
         event.finish->reason = FinishReason::kStop;
-      } else if (event.finish->reason == FinishReason::kError || event.finish->reason == FinishReason::kCancelled) {
+      } else if (event.finish->reason == FinishReason::kError ||
+                 event.finish->reason == FinishReason::kCancelled) {
         fail(event);
         return;
       }
@@ -176,15 +179,16 @@ class Generation : public std::enable_shared_from_this<Generation> {
   bool done_ = false;
 
   std::mutex mutex_;
-  std::deque<Item> queue_;   // mutex_
-  bool draining_ = false;    // mutex_: a drain() runs, is posted, or waits for on_drain
+  std::deque<Item> queue_;  // mutex_
+  bool draining_ = false;   // mutex_: a drain() runs, is posted, or waits for on_drain
 };
 
 }  // namespace
 
 void generate(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange,
               std::vector<engine::GenerateRequest> requests, std::unique_ptr<Reply> reply) {
-  auto generation = std::make_shared<Generation>(std::move(service), std::move(exchange), std::move(reply));
+  auto generation =
+      std::make_shared<Generation>(std::move(service), std::move(exchange), std::move(reply));
   generation->start(std::move(requests));
 }
 

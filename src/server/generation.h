@@ -1,4 +1,5 @@
-// One HTTP request's work in the engine: its choices, from submission to the last event, cancelled when the client goes.
+// One HTTP request's work in the engine: its choices, from submission to the last event, cancelled
+// when the client goes.
 #pragma once
 
 #include <chrono>
@@ -18,13 +19,18 @@ class Reply {
   virtual ~Reply() = default;
 
   bool streamed = false;
-  bool wrote = false;  // set by the dialect when it writes; cleared by the one who watches for silence
+  bool wrote =
+      false;  // set by the dialect when it writes; cleared by the one who watches for silence
 
-  enum class Next { kContinue, kStopChoice };  // kStopChoice: this choice needs no more tokens; ended() still comes
+  enum class Next {
+    kContinue,
+    kStopChoice
+  };  // kStopChoice: this choice needs no more tokens; ended() still comes
 
   // Streamed replies: the head has been sent; nothing else.
   virtual void started(http::Exchange&) {}
-  // In order for each choice; event.finish is set on the choice's last one (kStop after a kStopChoice).
+  // In order for each choice; event.finish is set on the choice's last one (kStop after a
+  // kStopChoice).
   virtual Next on_event(http::Exchange& exchange, size_t choice, engine::Event&& event) = 0;
   // Nothing was written for a while: say something that means nothing (streamed replies).
   virtual void keep_alive(http::Exchange& exchange) = 0;
@@ -32,11 +38,12 @@ class Reply {
   virtual void on_end(http::Exchange& exchange) = 0;
 };
 
-inline constexpr std::chrono::milliseconds kKeepAlive{8'000};  // clients need a sign of life every 10 s
+inline constexpr std::chrono::milliseconds kKeepAlive{
+    8'000};  // clients need a sign of life every 10 s
 
-// Submits all requests, or answers with the first error and submits none for good. Failures before the first byte are a
-// status; behind it the connection is reset, which clients retry (an error event in the stream makes some of them give
-// up). Call on the exchange's strand.
+// Submits all requests, or answers with the first error and submits none for good. Failures before
+// the first byte are a status; behind it the connection is reset, which clients retry (an error
+// event in the stream makes some of them give up). Call on the exchange's strand.
 void generate(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange,
               std::vector<engine::GenerateRequest> requests, std::unique_ptr<Reply> reply);
 

@@ -15,7 +15,9 @@ using testing::FakeExchange;
 // Writes what it gets, in a form that is easy to compare.
 class PlainReply final : public Reply {
  public:
-  explicit PlainReply(bool is_streamed, std::string stop_at = "") : stop_at_(std::move(stop_at)) { streamed = is_streamed; }
+  explicit PlainReply(bool is_streamed, std::string stop_at = "") : stop_at_(std::move(stop_at)) {
+    streamed = is_streamed;
+  }
 
   Next on_event(http::Exchange& exchange, size_t choice, engine::Event&& event) override {
     log_ += std::to_string(choice) + ":" + event.text + (event.finish ? "." : "") + " ";
@@ -43,7 +45,8 @@ class GenerationTest : public ::testing::Test {
  protected:
   void start(size_t n, bool streamed, std::string stop_at = "") {
     std::vector<engine::GenerateRequest> requests(n);
-    generate(service_, exchange_, std::move(requests), std::make_unique<PlainReply>(streamed, std::move(stop_at)));
+    generate(service_, exchange_, std::move(requests),
+             std::make_unique<PlainReply>(streamed, std::move(stop_at)));
   }
   void run_posted() {
     while (exchange_->run_one(std::chrono::milliseconds(0))) {

@@ -10,8 +10,8 @@ constexpr size_t kMaxDepth = 128;
 // Objects keep their order in a list, so a key costs time in proportion to the keys before it.
 constexpr size_t kMaxKeys = 8192;
 
-// Depth and keys of an object, before anything is built. Only brackets, colons and strings matter here: whether the
-// rest is JSON is the parser's business.
+// Depth and keys of an object, before anything is built. Only brackets, colons and strings matter
+// here: whether the rest is JSON is the parser's business.
 Status check_shape(std::string_view text) {
   std::vector<size_t> n_keys;
   bool in_string = false;
@@ -29,15 +29,17 @@ Status check_shape(std::string_view text) {
       n_keys.push_back(0);
       if (n_keys.size() > kMaxDepth) {
         return make_error(ErrorCode::kInvalidArgument,
-                          "request body: found arrays or objects nested deeper than {} at byte {}, expected at most that",
+                          "request body: found arrays or objects nested deeper than {} at byte {}, "
+                          "expected at most that",
                           kMaxDepth, i);
       }
     } else if ((c == '}' || c == ']') && !n_keys.empty()) {
       n_keys.pop_back();
     } else if (c == ':' && !n_keys.empty() && ++n_keys.back() > kMaxKeys) {
-      return make_error(ErrorCode::kInvalidArgument,
-                        "request body: found an object with more than {} keys at byte {}, expected at most that", kMaxKeys,
-                        i);
+      return make_error(
+          ErrorCode::kInvalidArgument,
+          "request body: found an object with more than {} keys at byte {}, expected at most that",
+          kMaxKeys, i);
     }
   }
   return {};
@@ -89,30 +91,37 @@ size_t find_invalid_utf8(std::string_view text) {
 
 Result<Json> parse_body(std::string_view body) {
   if (const size_t bad = find_invalid_utf8(body); bad != std::string_view::npos) {
-    return make_error(ErrorCode::kInvalidArgument, "request body: found byte 0x{:02X} at offset {}, expected UTF-8",
+    return make_error(ErrorCode::kInvalidArgument,
+                      "request body: found byte 0x{:02X} at offset {}, expected UTF-8",
                       static_cast<unsigned char>(body[bad]), bad);
   }
   if (body.empty()) {
-    return make_error(ErrorCode::kInvalidArgument, "request body: found nothing, expected a JSON object");
+    return make_error(ErrorCode::kInvalidArgument,
+                      "request body: found nothing, expected a JSON object");
   }
   T9_TRY(check_shape(body));
   Json value;
   try {
     value = Json::parse(body);
   } catch (const Json::parse_error& error) {
-    return make_error(ErrorCode::kInvalidArgument, "request body: found invalid JSON at byte {} ({}), expected a JSON object",
+    return make_error(ErrorCode::kInvalidArgument,
+                      "request body: found invalid JSON at byte {} ({}), expected a JSON object",
                       error.byte, reason(error.what()));
   } catch (const Json::exception&) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "request body: found a number too large to hold, expected numbers within a double's range");
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "request body: found a number too large to hold, expected numbers within a double's range");
   }
   if (!value.is_object()) {
-    return make_error(ErrorCode::kInvalidArgument, "request body: found {}, expected a JSON object", describe(value));
+    return make_error(ErrorCode::kInvalidArgument, "request body: found {}, expected a JSON object",
+                      describe(value));
   }
   return value;
 }
 
-std::string dump(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 std::string describe(const Json& value) {
   switch (value.type()) {
@@ -139,7 +148,8 @@ std::string describe(const Json& value) {
   }
 }
 
-Fields::Fields(const Json& object, std::string prefix) : object_(object), prefix_(std::move(prefix)) {}
+Fields::Fields(const Json& object, std::string prefix)
+    : object_(object), prefix_(std::move(prefix)) {}
 
 const Json* Fields::find(std::string_view key) const {
   const auto found = object_.find(std::string(key));
@@ -223,7 +233,8 @@ void Fields::read(std::string_view key, int64_t min, int64_t max, std::optional<
   const Json* value = take(key);
   if (value == nullptr) return;
   const auto number = whole_number(*value);
-  if (!number || *number < min || *number > max) return fail(key, range_text("a whole number", min, max));
+  if (!number || *number < min || *number > max)
+    return fail(key, range_text("a whole number", min, max));
   *out = number;
 }
 
@@ -248,8 +259,9 @@ void Fields::read(std::string_view key, int64_t min, int64_t max, std::vector<in
   for (const Json& element : *value) {
     const auto number = whole_number(element);
     if (!number || *number < min || *number > max) {
-      return fail(make_error(ErrorCode::kInvalidArgument, "{}[{}]: found {}, expected {}", name(key), out->size(),
-                             describe(element), range_text("a whole number", min, max)));
+      return fail(make_error(ErrorCode::kInvalidArgument, "{}[{}]: found {}, expected {}",
+                             name(key), out->size(), describe(element),
+                             range_text("a whole number", min, max)));
     }
     out->push_back(static_cast<int32_t>(*number));
   }

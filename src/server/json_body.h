@@ -1,4 +1,5 @@
-// JSON bodies: bounded parsing, and typed reads whose errors name the field, what was found and what was expected.
+// JSON bodies: bounded parsing, and typed reads whose errors name the field, what was found and
+// what was expected.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,9 @@ namespace tempo9::server {
 
 using chat::Json;
 
-// A JSON object. Errors: kInvalidArgument for what is not UTF-8 (offset and byte), not JSON (offset and reason), no
-// object, nested deeper than 128 or with more than 8192 keys in one object. A UTF-8 byte order mark is skipped.
+// A JSON object. Errors: kInvalidArgument for what is not UTF-8 (offset and byte), not JSON (offset
+// and reason), no object, nested deeper than 128 or with more than 8192 keys in one object. A UTF-8
+// byte order mark is skipped.
 Result<Json> parse_body(std::string_view body);
 
 // Compact; bytes that are no UTF-8 become U+FFFD. Never throws.
@@ -29,8 +31,9 @@ std::string describe(const Json& value);
 // Offset of the first byte that breaks UTF-8; npos if there is none.
 size_t find_invalid_utf8(std::string_view text);
 
-// Reads fields of an object. null is the same as absent, and leaves *out as it was. The first failure is kept and the
-// reads behind it do nothing, so callers read everything and ask status() once.
+// Reads fields of an object. null is the same as absent, and leaves *out as it was. The first
+// failure is kept and the reads behind it do nothing, so callers read everything and ask status()
+// once.
 class Fields {
  public:
   explicit Fields(const Json& object, std::string prefix = "");
@@ -48,7 +51,8 @@ class Fields {
   // Whole numbers in an array.
   void read(std::string_view key, int64_t min, int64_t max, std::vector<int32_t>* out);
 
-  // kUnsupported when the field is there with a value that asks for something (not null, false, [] or {}).
+  // kUnsupported when the field is there with a value that asks for something (not null, false, []
+  // or {}).
   void refuse(std::string_view key, std::string_view why);
   void fail(Error error);
   void fail(std::string_view key, std::string_view expected);  // "key: found ..., expected ..."

@@ -27,7 +27,8 @@ TEST(ParseBody, RefusesWhatIsNone) {
   const std::string utf16("\xFF\xFE{\0}\0", 6);
   EXPECT_NE(error_of(utf16).find("0xFF at offset 0"), std::string::npos);
   EXPECT_NE(error_of("{\"a\":\"\\ud800\"}"), "") << "half a surrogate pair is no character";
-  EXPECT_NE(error_of("{\"a\":1e999}").find("too large"), std::string::npos) << error_of("{\"a\":1e999}");
+  EXPECT_NE(error_of("{\"a\":1e999}").find("too large"), std::string::npos)
+      << error_of("{\"a\":1e999}");
   EXPECT_NE(error_of("{\"a\":NaN}"), "");
   EXPECT_NE(error_of("{} x"), "");
 }
@@ -39,7 +40,8 @@ TEST(ParseBody, DepthAndKeysAreBounded) {
   EXPECT_EQ(error_of(nested(127)), "");
   EXPECT_NE(error_of(nested(128)).find("nested deeper than 128"), std::string::npos);
   EXPECT_NE(error_of(std::string(1 << 20, '[')).find("nested deeper"), std::string::npos);
-  EXPECT_EQ(error_of("{\"a\":\"" + std::string(1000, '[') + "\\\"[[\"}"), "") << "brackets in strings do not count";
+  EXPECT_EQ(error_of("{\"a\":\"" + std::string(1000, '[') + "\\\"[[\"}"), "")
+      << "brackets in strings do not count";
   std::string keys = "{";
   for (int i = 0; i < 9000; ++i) keys += "\"" + std::to_string(i) + "\":1,";
   keys.back() = '}';
@@ -49,7 +51,8 @@ TEST(ParseBody, DepthAndKeysAreBounded) {
 TEST(Utf8, FindsTheFirstBadByte) {
   EXPECT_EQ(find_invalid_utf8("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"), std::string_view::npos);
   // Overlong, surrogate, beyond U+10FFFF, cut short, lone continuation.
-  for (const char* bad : {"\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF0\x9F\x98", "\x80", "\xFF"}) {
+  for (const char* bad : {"\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80",
+                          "\xF0\x9F\x98", "\x80", "\xFF"}) {
     EXPECT_EQ(find_invalid_utf8(std::string("ok") + bad), 2u) << bad;
   }
 }
@@ -96,7 +99,8 @@ TEST_F(FieldsTest, AbsentAndNullKeepTheDefault) {
 TEST_F(FieldsTest, WrongTypesAreNamed) {
   float number = 0;
   EXPECT_EQ(error(R"({"x": "hot"})", &number), "x: found the string \"hot\", expected a number");
-  EXPECT_EQ(error(R"({"x": 1e300})", &number), "x: found the number 1e+300, expected a number of ordinary size");
+  EXPECT_EQ(error(R"({"x": 1e300})", &number),
+            "x: found the number 1e+300, expected a number of ordinary size");
   bool flag = false;
   EXPECT_EQ(error(R"({"x": 1})", &flag), "x: found the number 1, expected true or false");
   std::string text;
@@ -107,7 +111,8 @@ TEST_F(FieldsTest, WholeNumbers) {
   int64_t value = 0;
   EXPECT_EQ(int_error(R"({"x": 3.0})", &value), "");
   EXPECT_EQ(value, 3);
-  EXPECT_EQ(int_error(R"({"x": 3.5})", &value), "x: found the number 3.5, expected a whole number from 1 to 10");
+  EXPECT_EQ(int_error(R"({"x": 3.5})", &value),
+            "x: found the number 3.5, expected a whole number from 1 to 10");
   EXPECT_NE(int_error(R"({"x": 0})", &value), "");
   EXPECT_NE(int_error(R"({"x": 11})", &value), "");
   EXPECT_NE(int_error(R"({"x": 18446744073709551615})", &value), "");
@@ -125,11 +130,13 @@ TEST_F(FieldsTest, ArraysNameTheElement) {
   Fields fields(object, "outer.");
   std::vector<int32_t> out;
   fields.read("x", 0, 9, &out);
-  EXPECT_EQ(fields.status().error().message, "outer.x[2]: found the string \"3\", expected a whole number from 0 to 9");
+  EXPECT_EQ(fields.status().error().message,
+            "outer.x[2]: found the string \"3\", expected a whole number from 0 to 9");
 }
 
 TEST_F(FieldsTest, RefusesOnlyWhatAsksForSomething) {
-  const Json object = Json::parse(R"({"a": null, "b": false, "c": [], "d": {}, "e": [1], "f": true})");
+  const Json object =
+      Json::parse(R"({"a": null, "b": false, "c": [], "d": {}, "e": [1], "f": true})");
   Fields fields(object);
   for (const char* key : {"a", "b", "c", "d", "missing"}) fields.refuse(key, "not available");
   EXPECT_TRUE(fields.status());

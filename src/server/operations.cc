@@ -8,14 +8,17 @@
 namespace tempo9::server {
 namespace {
 
-Result<std::vector<chat::Segment>> render_messages(const Json& body, Fields& fields, const Service& service, bool exactly) {
+Result<std::vector<chat::Segment>> render_messages(const Json& body, Fields& fields,
+                                                   const Service& service, bool exactly) {
   chat::RenderInput input;
   const Json* messages = fields.find("messages");
   if (messages == nullptr) {
-    return make_error(ErrorCode::kInvalidArgument, "messages: found nothing, expected an array of messages");
+    return make_error(ErrorCode::kInvalidArgument,
+                      "messages: found nothing, expected an array of messages");
   }
   T9_TRY(input.messages, chat::messages_from_json(*messages));
-  T9_TRY(input.tools, chat::tools_from_json(body.contains("tools") ? body["tools"] : Json(nullptr)));
+  T9_TRY(input.tools,
+         chat::tools_from_json(body.contains("tools") ? body["tools"] : Json(nullptr)));
   fields.read("add_generation_prompt", &input.add_generation_prompt);
   fields.read("continue_final_message", &input.continue_final);
   if (input.continue_final) input.add_generation_prompt = false;
@@ -44,7 +47,8 @@ Result<Json> run_tokenize(const Service& service, std::string_view text) {
     const char* key = fields.find("prompt") != nullptr ? "prompt" : "content";
     std::string prompt;
     if (fields.find(key) == nullptr) {
-      return make_error(ErrorCode::kInvalidArgument, "prompt: found nothing, expected one of prompt, content or messages");
+      return make_error(ErrorCode::kInvalidArgument,
+                        "prompt: found nothing, expected one of prompt, content or messages");
     }
     fields.read(key, &prompt);
     T9_TRY(fields.status());
@@ -62,7 +66,8 @@ Result<Json> run_detokenize(const Service& service, std::string_view text) {
   Fields fields(body);
   std::vector<int32_t> ids;
   if (fields.find("tokens") == nullptr) {
-    return make_error(ErrorCode::kInvalidArgument, "tokens: found nothing, expected an array of token ids");
+    return make_error(ErrorCode::kInvalidArgument,
+                      "tokens: found nothing, expected an array of token ids");
   }
   fields.read("tokens", 0, service.tokenizer().size() - 1, &ids);
   bool skip_special = false;
@@ -102,27 +107,37 @@ void detokenize(std::shared_ptr<const Service> service, std::shared_ptr<http::Ex
   answer(*exchange, run_detokenize(*service, exchange->request().body));
 }
 
-void apply_template(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange) {
+void apply_template(std::shared_ptr<const Service> service,
+                    std::shared_ptr<http::Exchange> exchange) {
   answer(*exchange, run_apply_template(*service, exchange->request().body));
 }
 
-// Prometheus' text format; vLLM's names where the meaning is the same, so that dashboards for it work.
+// Prometheus' text format; vLLM's names where the meaning is the same, so that dashboards for it
+// work.
 void metrics(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange) {
   const engine::Stats stats = service->engine().stats();
   const Counters& counters = service->counters();
   std::string text;
-  const auto add = [&text](std::string_view name, std::string_view type, std::string_view help, uint64_t value) {
+  const auto add = [&text](std::string_view name, std::string_view type, std::string_view help,
+                           uint64_t value) {
     text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0} {3}\n", name, help, type, value);
   };
   add("vllm:num_requests_running", "gauge", "Requests in the batch.", stats.n_running);
-  add("vllm:num_requests_waiting", "gauge", "Requests waiting for a place in the batch.", stats.n_waiting);
-  add("vllm:prompt_tokens_total", "counter", "Prompt tokens of finished choices.", counters.prompt_tokens);
-  add("vllm:generation_tokens_total", "counter", "Generated tokens of finished choices.", counters.generated_tokens);
-  add("vllm:prefix_cache_hits_total", "counter", "Prompt tokens found in the prefix cache.", counters.cached_tokens);
+  add("vllm:num_requests_waiting", "gauge", "Requests waiting for a place in the batch.",
+      stats.n_waiting);
+  add("vllm:prompt_tokens_total", "counter", "Prompt tokens of finished choices.",
+      counters.prompt_tokens);
+  add("vllm:generation_tokens_total", "counter", "Generated tokens of finished choices.",
+      counters.generated_tokens);
+  add("vllm:prefix_cache_hits_total", "counter", "Prompt tokens found in the prefix cache.",
+      counters.cached_tokens);
   add("tempo9:engine_steps_total", "counter", "Steps of the engine.", stats.n_steps);
-  add("tempo9:choices_finished_total", "counter", "Choices that came to their end.", counters.finished);
-  add("tempo9:requests_cancelled_total", "counter", "Requests whose client left before the end.", counters.cancelled);
-  exchange->respond({.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = std::move(text)});
+  add("tempo9:choices_finished_total", "counter", "Choices that came to their end.",
+      counters.finished);
+  add("tempo9:requests_cancelled_total", "counter", "Requests whose client left before the end.",
+      counters.cancelled);
+  exchange->respond(
+      {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = std::move(text)});
 }
 
 }  // namespace tempo9::server

@@ -11,6 +11,7 @@ namespace tempo9::server {
 void metrics(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange);
 void tokenize(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange);
 void detokenize(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange);
-void apply_template(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange);
+void apply_template(std::shared_ptr<const Service> service,
+                    std::shared_ptr<http::Exchange> exchange);
 
 }  // namespace tempo9::server

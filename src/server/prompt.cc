@@ -9,11 +9,13 @@ ControlTokens::ControlTokens(const tokenizer::Tokenizer& tokenizer) {
     if (tokenizer.type(id) != tokenizer::TokenType::kControl) continue;
     const std::string_view spelling = tokenizer.token_bytes(id, /*spell_control=*/true);
     if (spelling.empty()) continue;
-    by_first_byte_[static_cast<unsigned char>(spelling.front())].push_back({std::string(spelling), id});
+    by_first_byte_[static_cast<unsigned char>(spelling.front())].push_back(
+        {std::string(spelling), id});
   }
   for (auto& entries : by_first_byte_) {
-    std::stable_sort(entries.begin(), entries.end(),
-                     [](const Entry& a, const Entry& b) { return a.spelling.size() > b.spelling.size(); });
+    std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+      return a.spelling.size() > b.spelling.size();
+    });
   }
 }
 
@@ -28,7 +30,8 @@ std::string_view ControlTokens::match(std::string_view text, TokenId* id) const 
   return {};
 }
 
-std::vector<TokenId> encode_segments(const tokenizer::Tokenizer& tokenizer, const ControlTokens& control,
+std::vector<TokenId> encode_segments(const tokenizer::Tokenizer& tokenizer,
+                                     const ControlTokens& control,
                                      const std::vector<chat::Segment>& segments) {
   std::vector<TokenId> ids;
   std::string plain;
@@ -40,7 +43,8 @@ std::vector<TokenId> encode_segments(const tokenizer::Tokenizer& tokenizer, cons
     // Neighbours of one kind are one text: a control token may be spelled across them.
     const bool is_template = segments[k].is_template;
     std::string joined;
-    for (; k < segments.size() && segments[k].is_template == is_template; ++k) joined += segments[k].text;
+    for (; k < segments.size() && segments[k].is_template == is_template; ++k)
+      joined += segments[k].text;
     if (!is_template) {
       plain += joined;
       continue;

@@ -30,9 +30,11 @@ class ControlTokens {
   std::array<std::vector<Entry>, 256> by_first_byte_;  // longest first
 };
 
-// The ids that the original tokenizer gives for the joined text, had outside text no control tokens in it: what stands
-// between two control tokens of the template is encoded as one text, across the segments' borders.
-std::vector<TokenId> encode_segments(const tokenizer::Tokenizer& tokenizer, const ControlTokens& control,
+// The ids that the original tokenizer gives for the joined text, had outside text no control tokens
+// in it: what stands between two control tokens of the template is encoded as one text, across the
+// segments' borders.
+std::vector<TokenId> encode_segments(const tokenizer::Tokenizer& tokenizer,
+                                     const ControlTokens& control,
                                      const std::vector<chat::Segment>& segments);
 
 }  // namespace tempo9::server

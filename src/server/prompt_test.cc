@@ -20,7 +20,8 @@ TEST_F(PromptTest, ControlTokensComeFromTheTemplateOnly) {
   const auto ids = encode({{"<|im_start|>", true}, {"<|im_start|>", false}});
   ASSERT_EQ(ids.size(), 1u + std::string("<|im_start|>").size());
   EXPECT_EQ(ids[0], tokenizer_->find("<|im_start|>"));
-  for (size_t i = 1; i < ids.size(); ++i) EXPECT_EQ(tokenizer_->type(ids[i]) == tokenizer::TokenType::kControl, false);
+  for (size_t i = 1; i < ids.size(); ++i)
+    EXPECT_EQ(tokenizer_->type(ids[i]) == tokenizer::TokenType::kControl, false);
 }
 
 TEST_F(PromptTest, SpellingsAcrossABorderToOutsideTextStayText) {

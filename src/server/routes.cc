@@ -36,7 +36,8 @@ constexpr Route kRoutes[] = {
 };
 
 bool path_matches(const Route& route, std::string_view path) {
-  if (route.path.ends_with('/')) return path.size() > route.path.size() && path.starts_with(route.path);
+  if (route.path.ends_with('/'))
+    return path.size() > route.path.size() && path.starts_with(route.path);
   // "/v1/models/" is the list, too.
   if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   return path == route.path;
@@ -62,17 +63,20 @@ void answer_preflight(http::Exchange& exchange) {
   response.headers = {{"Allow", "GET, HEAD, POST, OPTIONS"}};
   if (!exchange.request().origin.empty()) {
     // "*" does not stand for Authorization.
-    response.headers.insert(response.headers.end(), {{"Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS"},
-                                                     {"Access-Control-Allow-Headers", "Authorization, *"},
-                                                     {"Access-Control-Max-Age", "600"}});
+    response.headers.insert(response.headers.end(),
+                            {{"Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS"},
+                             {"Access-Control-Allow-Headers", "Authorization, *"},
+                             {"Access-Control-Max-Age", "600"}});
   }
   exchange.respond(std::move(response));
 }
 
 void refuse_method(http::Exchange& exchange, const std::string& allowed) {
-  http::Response response = openai_error(
-      405, fmt::format("{} {}: this path takes {}", exchange.request().method, exchange.request().path, allowed),
-      "method_not_allowed");
+  http::Response response =
+      openai_error(405,
+                   fmt::format("{} {}: this path takes {}", exchange.request().method,
+                               exchange.request().path, allowed),
+                   "method_not_allowed");
   response.headers.emplace_back("Allow", allowed);
   exchange.respond(std::move(response));
 }
@@ -82,9 +86,11 @@ void refuse_path(http::Exchange& exchange) {
   for (const Route& route : kRoutes) {
     known += fmt::format(", {}{}", route.path, route.path.ends_with('/') ? "{id}" : "");
   }
-  exchange.respond(openai_error(
-      404, fmt::format("{} {}: no such route; there are {}", exchange.request().method, exchange.request().path, known),
-      "unknown_route"));
+  exchange.respond(
+      openai_error(404,
+                   fmt::format("{} {}: no such route; there are {}", exchange.request().method,
+                               exchange.request().path, known),
+                   "unknown_route"));
 }
 
 }  // namespace
@@ -115,9 +121,10 @@ void Router::handle(const std::shared_ptr<http::Exchange>& exchange) const {
       continue;
     }
     if (model == nullptr || draining_) {
-      return exchange->respond(openai_error(Error{
-          ErrorCode::kResourceExhausted,
-          model == nullptr ? "the model is being loaded; try again in a moment" : "the server is shutting down"}));
+      return exchange->respond(
+          openai_error(Error{ErrorCode::kResourceExhausted,
+                             model == nullptr ? "the model is being loaded; try again in a moment"
+                                              : "the server is shutting down"}));
     }
     return route.handler(model, exchange);
   }

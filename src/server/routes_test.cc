@@ -15,11 +15,16 @@ using testing::FakeExchange;
 
 class RoutesTest : public ::testing::Test {
  protected:
-  void SetUp() override { router_.set_ready(Service::create(engine_, {.name = "mine", .template_source = {}}).value()); }
+  void SetUp() override {
+    router_.set_ready(Service::create(engine_, {.name = "mine", .template_source = {}}).value());
+  }
 
-  http::Response ask(std::string method, std::string path, std::string body = "", std::string origin = "") {
-    auto exchange = std::make_shared<FakeExchange>(http::Request{
-        .method = std::move(method), .path = std::move(path), .body = std::move(body), .origin = std::move(origin)});
+  http::Response ask(std::string method, std::string path, std::string body = "",
+                     std::string origin = "") {
+    auto exchange = std::make_shared<FakeExchange>(http::Request{.method = std::move(method),
+                                                                 .path = std::move(path),
+                                                                 .body = std::move(body),
+                                                                 .origin = std::move(origin)});
     router_.handle(exchange);
     return exchange->response.value_or(http::Response{.status = 0});
   }
@@ -57,7 +62,8 @@ TEST_F(RoutesTest, ModelsServeBothSdks) {
 TEST_F(RoutesTest, HealthFollowsTheServer) {
   EXPECT_EQ(ask("GET", "/health").status, 200);
   Router loading;
-  auto exchange = std::make_shared<FakeExchange>(http::Request{.method = "GET", .path = "/health", .body = ""});
+  auto exchange =
+      std::make_shared<FakeExchange>(http::Request{.method = "GET", .path = "/health", .body = ""});
   loading.handle(exchange);
   EXPECT_EQ(exchange->response->status, 503);
   auto early = FakeExchange::post_json("/v1/completions", "{}");
@@ -79,7 +85,8 @@ TEST_F(RoutesTest, Tokenize) {
   EXPECT_EQ(plain["count"], 10);
   EXPECT_EQ(plain["tokens"].size(), 10u);
   EXPECT_EQ(plain["max_model_len"], 1000);
-  const Json parsed = json(ask("POST", "/tokenize", R"({"content": "<|im_end|>", "parse_special": true})"));
+  const Json parsed =
+      json(ask("POST", "/tokenize", R"({"content": "<|im_end|>", "parse_special": true})"));
   EXPECT_EQ(parsed["count"], 1);
   EXPECT_EQ(json(ask("POST", "/tokenize", R"({"prompt": ""})"))["count"], 0);
   EXPECT_EQ(json(ask("POST", "/tokenize", R"({"prompt": 5})"))["error"]["param"], "prompt");
@@ -91,16 +98,19 @@ TEST_F(RoutesTest, Detokenize) {
   const Json text = json(ask("POST", "/detokenize", R"({"tokens": [104, 105]})"));
   EXPECT_EQ(text["prompt"], "hi");
   EXPECT_EQ(text["content"], "hi");
-  EXPECT_EQ(json(ask("POST", "/detokenize", R"({"tokens": [104, -1]})"))["error"]["param"], "tokens[1]");
+  EXPECT_EQ(json(ask("POST", "/detokenize", R"({"tokens": [104, -1]})"))["error"]["param"],
+            "tokens[1]");
   EXPECT_EQ(ask("POST", "/detokenize", R"({"tokens": "hi"})").status, 400);
   EXPECT_EQ(ask("POST", "/detokenize", R"({"tokens": [99999999999]})").status, 400);
 }
 
 TEST_F(RoutesTest, ApplyTemplate) {
-  const Json shown = json(ask("POST", "/apply-template", R"({"messages": [{"role": "user", "content": "hi"}]})"));
+  const Json shown =
+      json(ask("POST", "/apply-template", R"({"messages": [{"role": "user", "content": "hi"}]})"));
   EXPECT_EQ(shown["prompt"], "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
-  const Json bare = json(ask("POST", "/apply-template",
-                             R"({"messages": [{"role": "user", "content": "hi"}], "add_generation_prompt": false})"));
+  const Json bare = json(
+      ask("POST", "/apply-template",
+          R"({"messages": [{"role": "user", "content": "hi"}], "add_generation_prompt": false})"));
   EXPECT_EQ(bare["prompt"], "<|im_start|>user\nhi<|im_end|>\n");
   EXPECT_EQ(ask("POST", "/apply-template", "{}").status, 400);
 }
@@ -108,7 +118,8 @@ TEST_F(RoutesTest, ApplyTemplate) {
 TEST_F(RoutesTest, MetricsArePrometheusText) {
   const auto response = ask("GET", "/metrics");
   EXPECT_TRUE(response.content_type.starts_with("text/plain"));
-  EXPECT_NE(response.body.find("\nvllm:num_requests_running 0\n"), std::string::npos) << response.body;
+  EXPECT_NE(response.body.find("\nvllm:num_requests_running 0\n"), std::string::npos)
+      << response.body;
 }
 
 }  // namespace

@@ -10,10 +10,11 @@ namespace tempo9::server {
 Result<std::unique_ptr<Server>> Server::open(ServerOptions options) {
   T9_TRY(const bool loopback, http::is_loopback(options.host));
   if (!loopback && options.api_key.empty()) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "--host {}: other machines could connect, so an API key is needed; add --api-key KEY (or "
-                      "TEMPO9_API_KEY), or leave --host out to stay on 127.0.0.1",
-                      options.host);
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "--host {}: other machines could connect, so an API key is needed; add --api-key KEY (or "
+        "TEMPO9_API_KEY), or leave --host out to stay on 127.0.0.1",
+        options.host);
   }
   std::unique_ptr<Server> server(new Server(std::move(options)));
   const ServerOptions& kept = server->options_;
@@ -22,7 +23,8 @@ Result<std::unique_ptr<Server>> Server::open(ServerOptions options) {
   listener.port = kept.port;
   listener.limits = kept.limits;
   listener.access.hosts = kept.allow_hosts;
-  listener.access.hosts.push_back(kept.host.find(':') == std::string::npos || kept.host.starts_with('[')
+  listener.access.hosts.push_back(kept.host.find(':') == std::string::npos ||
+                                          kept.host.starts_with('[')
                                       ? kept.host
                                       : "[" + kept.host + "]");
   listener.access.any_address = !loopback;
@@ -31,7 +33,8 @@ Result<std::unique_ptr<Server>> Server::open(ServerOptions options) {
   listener.handler = [router = &server->router_](const std::shared_ptr<http::Exchange>& exchange) {
     router->handle(exchange);
   };
-  listener.error_response = [](int status, const std::string& message, const std::string& code, const http::Request&) {
+  listener.error_response = [](int status, const std::string& message, const std::string& code,
+                               const http::Request&) {
     return openai_error(status, message, code);
   };
   T9_TRY(server->listener_, http::Listener::open(std::move(listener)));
@@ -41,7 +44,8 @@ Result<std::unique_ptr<Server>> Server::open(ServerOptions options) {
 Server::~Server() = default;
 
 std::string Server::url() const {
-  const bool bare_v6 = options_.host.find(':') != std::string::npos && !options_.host.starts_with('[');
+  const bool bare_v6 =
+      options_.host.find(':') != std::string::npos && !options_.host.starts_with('[');
   return fmt::format("http://{}:{}", bare_v6 ? "[" + options_.host + "]" : options_.host, port());
 }
 

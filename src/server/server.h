@@ -23,8 +23,8 @@ struct ServerOptions {
   http::Limits limits;
 };
 
-// Life: open() answers /health with 503; set_ready() serves; drain() ends. The engine dies after stop() and before the
-// server: tasks that it still posts are kept, and dropped with the server.
+// Life: open() answers /health with 503; set_ready() serves; drain() ends. The engine dies after
+// stop() and before the server: tasks that it still posts are kept, and dropped with the server.
 class Server {
  public:
   // Errors: kInvalidArgument (a host beyond loopback without a key), and as http::Listener::open.

@@ -7,7 +7,8 @@
 namespace tempo9::server {
 namespace {
 
-// SplitMix64 (Steele, Lea and Flood 2014): a bijection, so that different inputs give different ids.
+// SplitMix64 (Steele, Lea and Flood 2014): a bijection, so that different inputs give different
+// ids.
 uint64_t mix(uint64_t x) {
   x += 0x9E3779B97F4A7C15ull;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
@@ -22,7 +23,9 @@ std::string spelling(const tokenizer::Tokenizer& tokenizer, TokenId id) {
 }  // namespace
 
 Service::Service(engine::Engine& engine) : engine_(engine), control_(engine.tokenizer()) {
-  created_ = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  created_ = std::chrono::duration_cast<std::chrono::seconds>(
+                 std::chrono::system_clock::now().time_since_epoch())
+                 .count();
   std::random_device device;
   id_key_ = (static_cast<uint64_t>(device()) << 32) ^ device();
 }
@@ -31,7 +34,8 @@ Result<std::shared_ptr<Service>> Service::create(engine::Engine& engine, const O
   std::shared_ptr<Service> service(new Service(engine));
   service->name_ = options.name.empty() ? engine.info().name : options.name;
   const tokenizer::Tokenizer& tokenizer = engine.tokenizer();
-  const std::string source = options.template_source ? *options.template_source : engine.info().chat_template.value_or("");
+  const std::string source =
+      options.template_source ? *options.template_source : engine.info().chat_template.value_or("");
   if (!source.empty()) {
     auto compiled = chat::ChatTemplate::compile(
         source, {spelling(tokenizer, tokenizer.bos()), spelling(tokenizer, tokenizer.eos())});
@@ -42,7 +46,8 @@ Result<std::shared_ptr<Service>> Service::create(engine::Engine& engine, const O
       return std::move(compiled).error();
     } else {
       service->template_error_ = compiled.error().message;
-      service->warning_ = "the model's own chat template cannot be used: " + compiled.error().message;
+      service->warning_ =
+          "the model's own chat template cannot be used: " + compiled.error().message;
     }
   }
   return service;
@@ -51,13 +56,15 @@ Result<std::shared_ptr<Service>> Service::create(engine::Engine& engine, const O
 Result<const chat::ChatTemplate*> Service::chat_template() const {
   if (template_) return &*template_;
   if (!template_error_.empty()) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "messages: the model's own chat template cannot be used ({}); start the server with "
-                      "--chat-template-file, or use /v1/completions",
-                      template_error_);
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "messages: the model's own chat template cannot be used ({}); start the server with "
+        "--chat-template-file, or use /v1/completions",
+        template_error_);
   }
   return make_error(ErrorCode::kInvalidArgument,
-                    "messages: the model file has no chat template; start the server with --chat-template-file, or use "
+                    "messages: the model file has no chat template; start the server with "
+                    "--chat-template-file, or use "
                     "/v1/completions");
 }
 

@@ -30,12 +30,12 @@ struct Counters {
 class Service {
  public:
   struct Options {
-    std::string name;                             // --name; empty: the model's own
-    std::optional<std::string> template_source;   // --chat-template-file; wins over the file's
+    std::string name;                            // --name; empty: the model's own
+    std::optional<std::string> template_source;  // --chat-template-file; wins over the file's
   };
   // The engine must outlive the service's last call, not its destructor.
-  // Errors: as ChatTemplate::compile, for the template that was given; a broken one in the file is a warning and makes
-  // chat answer 400.
+  // Errors: as ChatTemplate::compile, for the template that was given; a broken one in the file is
+  // a warning and makes chat answer 400.
   static Result<std::shared_ptr<Service>> create(engine::Engine& engine, const Options& options);
 
   engine::Engine& engine() const { return engine_; }

@@ -18,15 +18,16 @@
 namespace tempo9::server::openai {
 
 // POST /v1/chat/completions, POST /v1/completions, GET /v1/models, GET /v1/models/{id}.
-void chat_completions(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange);
+void chat_completions(std::shared_ptr<const Service> service,
+                      std::shared_ptr<http::Exchange> exchange);
 void completions(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange);
 void list_models(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange);
 void get_model(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange);
 
 // --- for the routes above
 
-// The fields that chat and completions share, into a request: sampling, limits, stops, seeds. Refuses by name what would
-// change the reply and is not available yet.
+// The fields that chat and completions share, into a request: sampling, limits, stops, seeds.
+// Refuses by name what would change the reply and is not available yet.
 void read_generation(Fields& fields, const Service& service, engine::GenerateRequest* request);
 
 struct StreamOptions {
@@ -43,7 +44,8 @@ std::string read_model(Fields& fields, const Service& service);
 Status check_length(const Service& service, const engine::GenerateRequest& request);
 
 // One request to n of them: the choices of one prompt.
-void add_choices(engine::GenerateRequest request, int64_t n, std::vector<engine::GenerateRequest>* out);
+void add_choices(engine::GenerateRequest request, int64_t n,
+                 std::vector<engine::GenerateRequest>* out);
 
 Json usage_json(const engine::Usage& usage);
 // Choices of one prompt: its tokens count once.

@@ -1,11 +1,12 @@
 // POST /v1/chat/completions: the request. What the reply looks like is in openai_chat_reply.cc.
+#include "server/dialects/openai_chat.h"
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "chat/message.h"
 #include "server/dialects/openai.h"
-#include "server/dialects/openai_chat.h"
 #include "server/errors.h"
 #include "server/forced_call.h"
 
@@ -27,8 +28,8 @@ bool is_media(std::string_view type) {
   return false;
 }
 
-// Pictures and sounds: refused in the newest user message; a note stands in for older ones, and for those in tool
-// results, so that an agent's loop goes on.
+// Pictures and sounds: refused in the newest user message; a note stands in for older ones, and for
+// those in tool results, so that an agent's loop goes on.
 Status replace_media(std::vector<chat::Message>* messages) {
   size_t newest_user = messages->size();
   for (size_t i = 0; i < messages->size(); ++i) {
@@ -40,8 +41,9 @@ Status replace_media(std::vector<chat::Message>* messages) {
       if (!is_media(part.type)) continue;
       if (i == newest_user) {
         return make_error(ErrorCode::kUnsupported,
-                          "messages[{}].content[{}]: found a part of type \"{}\", but the loaded model takes text only", i, k,
-                          part.type);
+                          "messages[{}].content[{}]: found a part of type \"{}\", but the loaded "
+                          "model takes text only",
+                          i, k, part.type);
       }
       part.text = "[" + part.type + " left out: this model takes text only]";
       part.type = "text";
@@ -55,14 +57,15 @@ Status replace_media(std::vector<chat::Message>* messages) {
 Status read_template_kwargs(Fields& fields, Json* kwargs) {
   if (const Json* value = fields.find("chat_template_kwargs")) {
     if (!value->is_object()) {
-      return make_error(ErrorCode::kInvalidArgument, "chat_template_kwargs: found {}, expected an object",
-                        describe(*value));
+      return make_error(ErrorCode::kInvalidArgument,
+                        "chat_template_kwargs: found {}, expected an object", describe(*value));
     }
     *kwargs = *value;
   }
   std::string effort;
   fields.read("reasoning_effort", &effort);
-  if (const Json* reasoning = fields.find("reasoning"); reasoning != nullptr && reasoning->is_object()) {
+  if (const Json* reasoning = fields.find("reasoning");
+      reasoning != nullptr && reasoning->is_object()) {
     Fields inner(*reasoning, "reasoning.");
     inner.read("effort", &effort);
     bool enabled = true;
@@ -73,9 +76,11 @@ Status read_template_kwargs(Fields& fields, Json* kwargs) {
   if (const Json* value = fields.find("enable_thinking")) {
     bool enabled = true;
     fields.read("enable_thinking", &enabled);
-    if (value->is_boolean() && !kwargs->contains("enable_thinking")) (*kwargs)["enable_thinking"] = enabled;
+    if (value->is_boolean() && !kwargs->contains("enable_thinking"))
+      (*kwargs)["enable_thinking"] = enabled;
   }
-  if (effort == "none" && !kwargs->contains("enable_thinking")) (*kwargs)["enable_thinking"] = false;
+  if (effort == "none" && !kwargs->contains("enable_thinking"))
+    (*kwargs)["enable_thinking"] = false;
   if (!effort.empty() && effort != "none" && !kwargs->contains("reasoning_effort")) {
     (*kwargs)["reasoning_effort"] = effort;
   }
@@ -102,17 +107,21 @@ void read_response_format(Fields& fields) {
   }
   if (type == "text") return;
   if (type == "json_object" || type == "json_schema") {
-    return fields.fail(make_error(ErrorCode::kUnsupported,
-                                  "response_format: type \"{}\" is not available yet; leave it out or use \"text\"", type));
+    return fields.fail(make_error(
+        ErrorCode::kUnsupported,
+        "response_format: type \"{}\" is not available yet; leave it out or use \"text\"", type));
   }
-  fields.fail("response_format", "an object with type \"text\", \"json_object\" or \"json_schema\"");
+  fields.fail("response_format",
+              "an object with type \"text\", \"json_object\" or \"json_schema\"");
 }
 
 // For script mode: the text that `when` is held against, and the one that is echoed.
-void read_script_texts(const std::vector<chat::Message>& messages, engine::GenerateRequest* request) {
+void read_script_texts(const std::vector<chat::Message>& messages,
+                       engine::GenerateRequest* request) {
   for (auto message = messages.rbegin(); message != messages.rend(); ++message) {
     const bool user = message->role == "user";
-    if ((user || message->role == "tool") && request->match_text.empty()) request->match_text = message->joined_text();
+    if ((user || message->role == "tool") && request->match_text.empty())
+      request->match_text = message->joined_text();
     if (user) {
       request->echo_text = message->joined_text();
       return;
@@ -122,32 +131,38 @@ void read_script_texts(const std::vector<chat::Message>& messages, engine::Gener
 
 Status check_tool_choice(const ToolChoice& choice, const std::vector<chat::Tool>& tools) {
   if (choice.kind == ToolChoice::Kind::kRequired && tools.empty()) {
-    return make_error(ErrorCode::kInvalidArgument, "tool_choice: found \"required\", but tools names no function");
+    return make_error(ErrorCode::kInvalidArgument,
+                      "tool_choice: found \"required\", but tools names no function");
   }
   if (choice.kind != ToolChoice::Kind::kNamed) return {};
   for (const chat::Tool& tool : tools) {
     if (tool.name == choice.name) return {};
   }
-  return make_error(ErrorCode::kInvalidArgument, "tool_choice: found the function {}, which is not among tools",
+  return make_error(ErrorCode::kInvalidArgument,
+                    "tool_choice: found the function {}, which is not among tools",
                     dump(Json(choice.name)));
 }
 
-Status read_messages(Fields& fields, const Json& body, const Service& service, chat::RenderInput* input) {
+Status read_messages(Fields& fields, const Json& body, const Service& service,
+                     chat::RenderInput* input) {
   const Json* messages = fields.find("messages");
   if (messages == nullptr) {
-    return make_error(ErrorCode::kInvalidArgument, "messages: found nothing, expected an array of messages");
+    return make_error(ErrorCode::kInvalidArgument,
+                      "messages: found nothing, expected an array of messages");
   }
   T9_TRY(input->messages, chat::messages_from_json(*messages));
   T9_TRY(replace_media(&input->messages));
-  T9_TRY(input->tools, chat::tools_from_json(body.contains("tools") ? body["tools"] : Json(nullptr)));
+  T9_TRY(input->tools,
+         chat::tools_from_json(body.contains("tools") ? body["tools"] : Json(nullptr)));
   T9_TRY(read_template_kwargs(fields, &input->template_kwargs));
   fields.read("add_generation_prompt", &input->add_generation_prompt);
   fields.read("continue_final_message", &input->continue_final);
   if (input->continue_final) {
     if (input->messages.back().role != "assistant") {
-      return make_error(ErrorCode::kInvalidArgument,
-                        "continue_final_message: found a last message of role \"{}\", expected \"assistant\"",
-                        input->messages.back().role);
+      return make_error(
+          ErrorCode::kInvalidArgument,
+          "continue_final_message: found a last message of role \"{}\", expected \"assistant\"",
+          input->messages.back().role);
     }
     input->add_generation_prompt = false;
   }
@@ -177,7 +192,8 @@ Result<ChatJob> read_job(const Json& body, const Service& service) {
   chat::RenderInput input;
   T9_TRY(read_messages(fields, body, service, &input));
   T9_TRY(const ToolChoice choice,
-         chat::tool_choice_from_json(body.contains("tool_choice") ? body["tool_choice"] : Json(nullptr)));
+         chat::tool_choice_from_json(body.contains("tool_choice") ? body["tool_choice"]
+                                                                  : Json(nullptr)));
   T9_TRY(fields.status());
   T9_TRY(check_tool_choice(choice, input.tools));
   if (choice.kind == ToolChoice::Kind::kNone) input.tools.clear();
@@ -191,7 +207,8 @@ Result<ChatJob> read_job(const Json& body, const Service& service) {
   const bool forced = named || choice.kind == ToolChoice::Kind::kRequired;
   // A script speaks for itself: it is given the same prompt, and what it says is taken whole.
   if (forced && !service.engine().info().is_script) {
-    T9_TRY(auto opening, open_call(service.format(), choice.name, job.reply.parser.starts_in_thinking));
+    T9_TRY(auto opening,
+           open_call(service.format(), choice.name, job.reply.parser.starts_in_thinking));
     std::move(opening.segments.begin(), opening.segments.end(), std::back_inserter(segments));
     job.reply.opening = std::move(opening.increments);
   }
@@ -205,7 +222,8 @@ Result<ChatJob> read_job(const Json& body, const Service& service) {
 
 }  // namespace
 
-void chat_completions(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange) {
+void chat_completions(std::shared_ptr<const Service> service,
+                      std::shared_ptr<http::Exchange> exchange) {
   auto body = parse_body(exchange->request().body);
   if (!body) return exchange->respond(openai_error(body.error()));
   auto job = read_job(*body, *service);

@@ -17,7 +17,9 @@ Json logprob_json(const Service& service, TokenId id, float logprob) {
 }
 
 Json call_json(const chat::ToolCallBegin& begin) {
-  return {{"id", begin.id}, {"type", "function"}, {"function", {{"name", begin.name}, {"arguments", ""}}}};
+  return {{"id", begin.id},
+          {"type", "function"},
+          {"function", {{"name", begin.name}, {"arguments", ""}}}};
 }
 
 class ChatReply final : public Reply {
@@ -26,7 +28,9 @@ class ChatReply final : public Reply {
       : service_(std::move(service)), options_(std::move(options)), choices_(options_.n_choices) {
     streamed = options_.streamed;
     id_ = service_->make_id("chatcmpl-");
-    created_ = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    created_ = std::chrono::duration_cast<std::chrono::seconds>(
+                   std::chrono::system_clock::now().time_since_epoch())
+                   .count();
   }
 
   Next on_event(http::Exchange& exchange, size_t index, engine::Event&& event) override {
@@ -74,13 +78,13 @@ class ChatReply final : public Reply {
  private:
   struct Choice {
     std::unique_ptr<chat::OutputParser> parser;
-    bool closed = false;      // no more output is wanted
+    bool closed = false;  // no more output is wanted
     bool role_sent = false;
-    std::string content;      // not streamed
+    std::string content;  // not streamed
     std::string reasoning;
     Json calls = Json::array();
     size_t n_calls = 0;
-    Json logprobs = Json::array();   // streamed: of the tokens since the last chunk
+    Json logprobs = Json::array();  // streamed: of the tokens since the last chunk
     Json token_ids = Json::array();
     std::string finish_reason;
   };
@@ -100,7 +104,8 @@ class ChatReply final : public Reply {
       const engine::TokenInfo& token = event.tokens[i];
       if (options_.return_token_ids) choice.token_ids.push_back(token.id);
       // The token that ends the reply is not part of it, and has no place among its letters.
-      const bool ends = event.finish && i + 1 == event.tokens.size() && is_end_token(*service_, token.id, options_.ignore_eos);
+      const bool ends = event.finish && i + 1 == event.tokens.size() &&
+                        is_end_token(*service_, token.id, options_.ignore_eos);
       if (!options_.logprobs || !token.logprob || ends) continue;
       Json entry = logprob_json(*service_, token.id, *token.logprob);
       entry["top_logprobs"] = Json::array();
@@ -121,7 +126,8 @@ class ChatReply final : public Reply {
     } else {
       size_t begin = 0;
       for (const auto& [mark_begin, mark_end] : event.marks) {
-        if (mark_begin > begin) choice.parser->feed(text.substr(begin, mark_begin - begin), false, out);
+        if (mark_begin > begin)
+          choice.parser->feed(text.substr(begin, mark_begin - begin), false, out);
         choice.parser->feed(text.substr(mark_begin, mark_end - mark_begin), true, out);
         begin = mark_end;
       }
@@ -133,7 +139,8 @@ class ChatReply final : public Reply {
     }
   }
 
-  void make_parser(Choice& choice, const std::string& script_format, bool is_script, std::vector<chat::Event>* out) {
+  void make_parser(Choice& choice, const std::string& script_format, bool is_script,
+                   std::vector<chat::Event>* out) {
     chat::ParserOptions options = options_.parser;
     if (!is_script) options.has_token = service_->vocab_lookup();
     options.id_seed = service_->draw();
@@ -142,7 +149,8 @@ class ChatReply final : public Reply {
     // Names were checked at start, so this one exists; plain text is what is left if it does not.
     if (!parser) parser = chat::make_parser("none", options);
     choice.parser = std::move(*parser);
-    for (const auto& increment : options_.opening) choice.parser->feed(increment.text, increment.is_token, out);
+    for (const auto& increment : options_.opening)
+      choice.parser->feed(increment.text, increment.is_token, out);
   }
 
   void add(http::Exchange& exchange, size_t index, chat::TextDelta& delta) {
@@ -172,7 +180,8 @@ class ChatReply final : public Reply {
   }
   void add(http::Exchange& exchange, size_t index, chat::ToolCallArgsDelta& delta) {
     if (!streamed) {
-      auto& arguments = choices_[index].calls.back()["function"]["arguments"].get_ref<std::string&>();
+      auto& arguments =
+          choices_[index].calls.back()["function"]["arguments"].get_ref<std::string&>();
       arguments += delta.json;
       return;
     }
@@ -193,7 +202,8 @@ class ChatReply final : public Reply {
     if (streamed) send_delta(exchange, index, Json::object());
   }
 
-  // One chunk of a choice, with what is due beside the delta: the role once, logprobs and ids of the tokens so far.
+  // One chunk of a choice, with what is due beside the delta: the role once, logprobs and ids of
+  // the tokens so far.
   void send_delta(http::Exchange& exchange, size_t index, Json delta) {
     Choice& choice = choices_[index];
     if (!std::exchange(choice.role_sent, true)) {
@@ -206,8 +216,10 @@ class ChatReply final : public Reply {
     item["index"] = index;
     item["delta"] = std::move(delta);
     item["logprobs"] = take_logprobs(choice);
-    item["finish_reason"] = choice.finish_reason.empty() ? Json(nullptr) : Json(choice.finish_reason);
-    if (options_.return_token_ids) item["token_ids"] = std::exchange(choice.token_ids, Json::array());
+    item["finish_reason"] =
+        choice.finish_reason.empty() ? Json(nullptr) : Json(choice.finish_reason);
+    if (options_.return_token_ids)
+      item["token_ids"] = std::exchange(choice.token_ids, Json::array());
     write_chunk(exchange, std::move(item));
   }
 
@@ -230,14 +242,18 @@ class ChatReply final : public Reply {
     Choice& choice = choices_[index];
     Json message;
     message["role"] = "assistant";
-    message["content"] = choice.content.empty() && choice.n_calls > 0 ? Json(nullptr) : Json(std::move(choice.content));
+    message["content"] = choice.content.empty() && choice.n_calls > 0
+                             ? Json(nullptr)
+                             : Json(std::move(choice.content));
     message["refusal"] = nullptr;
     if (!choice.reasoning.empty()) message["reasoning_content"] = std::move(choice.reasoning);
     if (choice.n_calls > 0) message["tool_calls"] = std::move(choice.calls);
     Json item;
     item["index"] = index;
     item["message"] = std::move(message);
-    item["logprobs"] = options_.logprobs ? Json{{"content", std::move(choice.logprobs)}, {"refusal", nullptr}} : Json(nullptr);
+    item["logprobs"] = options_.logprobs
+                           ? Json{{"content", std::move(choice.logprobs)}, {"refusal", nullptr}}
+                           : Json(nullptr);
     item["finish_reason"] = choice.finish_reason;
     if (options_.return_token_ids) item["token_ids"] = std::move(choice.token_ids);
     return item;
@@ -254,7 +270,8 @@ class ChatReply final : public Reply {
 
 }  // namespace
 
-std::unique_ptr<Reply> make_chat_reply(std::shared_ptr<const Service> service, ChatReplyOptions options) {
+std::unique_ptr<Reply> make_chat_reply(std::shared_ptr<const Service> service,
+                                       ChatReplyOptions options) {
   return std::make_unique<ChatReply>(std::move(service), std::move(options));
 }
 

@@ -15,7 +15,8 @@ constexpr size_t kMaxStopBytes = 4096;
 void read_stops(Fields& fields, std::vector<std::string>* out) {
   const Json* value = fields.find("stop");
   if (value == nullptr) return;
-  constexpr std::string_view kExpected = "a string that is not empty, or an array of at most 64 of them";
+  constexpr std::string_view kExpected =
+      "a string that is not empty, or an array of at most 64 of them";
   const auto add = [&](const Json& element) {
     if (!element.is_string()) return false;
     out->push_back(element.get<std::string>());
@@ -28,7 +29,8 @@ void read_stops(Fields& fields, std::vector<std::string>* out) {
   if (value->size() > kMaxStops) return fields.fail("stop", kExpected);
   for (size_t i = 0; i < value->size(); ++i) {
     if (!add((*value)[i])) {
-      return fields.fail(make_error(ErrorCode::kInvalidArgument, "{}[{}]: found {}, expected a string of 1 to {} bytes",
+      return fields.fail(make_error(ErrorCode::kInvalidArgument,
+                                    "{}[{}]: found {}, expected a string of 1 to {} bytes",
                                     fields.name("stop"), i, describe((*value)[i]), kMaxStopBytes));
     }
   }
@@ -42,13 +44,15 @@ void read_logit_bias(Fields& fields, int32_t vocab_size, sampling::Params* param
     int32_t id = -1;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
     if (error != std::errc() || end != key.data() + key.size() || id < 0 || id >= vocab_size) {
-      return fields.fail(make_error(ErrorCode::kInvalidArgument,
-                                    "logit_bias: found the key {}, expected a token id from 0 to {}", dump(Json(key)),
-                                    vocab_size - 1));
+      return fields.fail(
+          make_error(ErrorCode::kInvalidArgument,
+                     "logit_bias: found the key {}, expected a token id from 0 to {}",
+                     dump(Json(key)), vocab_size - 1));
     }
     if (!bias.is_number() || !(std::abs(bias.get<double>()) <= 100.0)) {
       return fields.fail(make_error(ErrorCode::kInvalidArgument,
-                                    "logit_bias.{}: found {}, expected a number from -100 to 100", id, describe(bias)));
+                                    "logit_bias.{}: found {}, expected a number from -100 to 100",
+                                    id, describe(bias)));
     }
     params->logit_bias.emplace_back(id, bias.get<float>());
   }
@@ -92,12 +96,13 @@ void read_generation(Fields& fields, const Service& service, engine::GenerateReq
   fields.read("stop_token_ids", 0, vocab_size - 1, &request->stop_token_ids);
   fields.read("ignore_eos", &request->ignore_eos);
 
-  for (const char* key : {"guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs",
-                          "grammar", "json_schema"}) {
+  for (const char* key : {"guided_json", "guided_regex", "guided_choice", "guided_grammar",
+                          "structured_outputs", "grammar", "json_schema"}) {
     fields.refuse(key, "structured output is not available yet");
   }
   fields.refuse("use_beam_search", "beam search is not available");
-  fields.refuse("include_stop_str_in_output", "not available; stop strings are never part of the reply");
+  fields.refuse("include_stop_str_in_output",
+                "not available; stop strings are never part of the reply");
   for (const char* key : {"min_tokens", "truncate_prompt_tokens", "prompt_logprobs"}) {
     const Json* value = fields.find(key);
     const bool asks_nothing = value != nullptr && value->is_number() && value->get<double>() == 0;
@@ -132,12 +137,14 @@ Status check_length(const Service& service, const engine::GenerateRequest& reque
   const bool no_room = request.max_tokens == 0u ? n_prompt > limit : n_prompt >= limit;
   if (!no_room) return {};
   return make_error(ErrorCode::kInvalidArgument,
-                    "This model's maximum context length is {} tokens. However, your prompt has {} tokens{}. Shorten the "
+                    "This model's maximum context length is {} tokens. However, your prompt has {} "
+                    "tokens{}. Shorten the "
                     "prompt, or start the server with a larger --max-length.",
                     limit, n_prompt, n_prompt == limit ? ", which leaves none for the reply" : "");
 }
 
-void add_choices(engine::GenerateRequest request, int64_t n, std::vector<engine::GenerateRequest>* out) {
+void add_choices(engine::GenerateRequest request, int64_t n,
+                 std::vector<engine::GenerateRequest>* out) {
   for (int64_t i = 0; i < n; ++i) {
     request.choice = static_cast<uint32_t>(i);
     out->push_back(request);

@@ -1,7 +1,8 @@
 // POST /v1/completions: the request. What the reply looks like is in openai_completions_reply.cc.
+#include "server/dialects/openai_completions.h"
+
 #include <utility>
 
-#include "server/dialects/openai_completions.h"
 #include "server/errors.h"
 
 namespace tempo9::server::openai {
@@ -16,11 +17,13 @@ struct CompletionJob {
   CompletionReplyOptions reply;
 };
 
-CompletionPrompt prompt_from_text(const Service& service, const std::string& text, bool add_special) {
+CompletionPrompt prompt_from_text(const Service& service, const std::string& text,
+                                  bool add_special) {
   CompletionPrompt prompt;
   prompt.text = text;
   const tokenizer::Tokenizer& tokenizer = service.tokenizer();
-  // Whoever writes a raw prompt also writes its control tokens (fill-in-the-middle, templates by hand).
+  // Whoever writes a raw prompt also writes its control tokens (fill-in-the-middle, templates by
+  // hand).
   tokenizer.encode(text, {.add_special = add_special, .parse_control = true}, &prompt.ids);
   if (add_special && !prompt.ids.empty() && prompt.ids.front() == tokenizer.bos()) {
     prompt.bos_added = !text.starts_with(token_bytes(service, tokenizer.bos()));
@@ -28,7 +31,8 @@ CompletionPrompt prompt_from_text(const Service& service, const std::string& tex
   return prompt;
 }
 
-Result<CompletionPrompt> prompt_from_ids(const Service& service, const Json& array, const std::string& where) {
+Result<CompletionPrompt> prompt_from_ids(const Service& service, const Json& array,
+                                         const std::string& where) {
   const Json holder{{where, array}};
   Fields fields(holder);
   CompletionPrompt prompt;
@@ -38,8 +42,10 @@ Result<CompletionPrompt> prompt_from_ids(const Service& service, const Json& arr
   return prompt;
 }
 
-Result<std::vector<CompletionPrompt>> read_prompts(const Json* value, const Service& service, bool add_special) {
-  constexpr std::string_view kExpected = "a string, an array of strings, of token ids, or of arrays of token ids";
+Result<std::vector<CompletionPrompt>> read_prompts(const Json* value, const Service& service,
+                                                   bool add_special) {
+  constexpr std::string_view kExpected =
+      "a string, an array of strings, of token ids, or of arrays of token ids";
   if (value == nullptr) {
     return make_error(ErrorCode::kInvalidArgument, "prompt: found nothing, expected {}", kExpected);
   }
@@ -49,7 +55,8 @@ Result<std::vector<CompletionPrompt>> read_prompts(const Json* value, const Serv
     return prompts;
   }
   if (!value->is_array() || value->empty() || value->size() > (1u << 20)) {
-    return make_error(ErrorCode::kInvalidArgument, "prompt: found {}, expected {}", describe(*value), kExpected);
+    return make_error(ErrorCode::kInvalidArgument, "prompt: found {}, expected {}",
+                      describe(*value), kExpected);
   }
   if (value->front().is_number()) {
     T9_TRY(auto prompt, prompt_from_ids(service, *value, "prompt"));
@@ -57,12 +64,14 @@ Result<std::vector<CompletionPrompt>> read_prompts(const Json* value, const Serv
     return prompts;
   }
   if (value->size() > kMaxChoices) {
-    return make_error(ErrorCode::kInvalidArgument, "prompt: found {} prompts, expected at most {}", value->size(), kMaxChoices);
+    return make_error(ErrorCode::kInvalidArgument, "prompt: found {} prompts, expected at most {}",
+                      value->size(), kMaxChoices);
   }
   for (size_t i = 0; i < value->size(); ++i) {
     const Json& element = (*value)[i];
     if (element.type() != value->front().type() || !(element.is_string() || element.is_array())) {
-      return make_error(ErrorCode::kInvalidArgument, "prompt[{}]: found {}, expected prompt to be {}", i, describe(element),
+      return make_error(ErrorCode::kInvalidArgument,
+                        "prompt[{}]: found {}, expected prompt to be {}", i, describe(element),
                         kExpected);
     }
     if (element.is_string()) {
@@ -87,7 +96,8 @@ void read_logprobs(Fields& fields, CompletionJob* job) {
 void refuse_unavailable(Fields& fields, int64_t n) {
   const Json* suffix = fields.find("suffix");
   if (suffix != nullptr && !(suffix->is_string() && suffix->get<std::string>().empty())) {
-    fields.refuse("suffix", "not available; write the model's own fill-in-the-middle tokens into the prompt");
+    fields.refuse("suffix",
+                  "not available; write the model's own fill-in-the-middle tokens into the prompt");
   }
   int64_t best_of = n;
   fields.read("best_of", 1, 128, &best_of);
@@ -129,7 +139,8 @@ Result<CompletionJob> read_job(const Json& body, const Service& service) {
   reply.n_per_prompt = static_cast<size_t>(job.n);
   T9_TRY(reply.prompts, read_prompts(fields.find("prompt"), service, add_special));
   if (reply.prompts.size() * reply.n_per_prompt > kMaxChoices) {
-    return make_error(ErrorCode::kInvalidArgument, "n: found {} prompts x {} choices, expected at most {} in all",
+    return make_error(ErrorCode::kInvalidArgument,
+                      "n: found {} prompts x {} choices, expected at most {} in all",
                       reply.prompts.size(), job.n, kMaxChoices);
   }
   return job;
@@ -149,8 +160,9 @@ void completions(std::shared_ptr<const Service> service, std::shared_ptr<http::E
     request.prompt = prompt.ids;
     request.match_text = prompt.text;
     if (request.prompt.empty()) {
-      return exchange->respond(openai_error(Error{
-          ErrorCode::kInvalidArgument, "prompt: found a prompt without tokens, expected at least one token"}));
+      return exchange->respond(openai_error(
+          Error{ErrorCode::kInvalidArgument,
+                "prompt: found a prompt without tokens, expected at least one token"}));
     }
     if (const Status fits = check_length(*service, request); !fits) {
       return exchange->respond(openai_error(fits.error()));

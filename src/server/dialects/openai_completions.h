@@ -10,9 +10,9 @@
 namespace tempo9::server::openai {
 
 struct CompletionPrompt {
-  std::string text;               // what echo shows
+  std::string text;  // what echo shows
   std::vector<TokenId> ids;
-  bool bos_added = false;         // the first id is not in text
+  bool bos_added = false;  // the first id is not in text
 };
 
 struct CompletionReplyOptions {
@@ -21,15 +21,16 @@ struct CompletionReplyOptions {
   bool include_usage = false;
   bool echo = false;
   bool logprobs = false;
-  bool tokens_as_ids = false;     // "token_id:N" for token strings
+  bool tokens_as_ids = false;  // "token_id:N" for token strings
   bool return_token_ids = false;
   bool ignore_eos = false;
-  bool spell_control = false;     // as in the request to the engine
+  bool spell_control = false;  // as in the request to the engine
   size_t n_per_prompt = 1;
   std::vector<CompletionPrompt> prompts;
 };
 
 // Choice i belongs to prompt i / n_per_prompt.
-std::unique_ptr<Reply> make_completion_reply(std::shared_ptr<const Service> service, CompletionReplyOptions options);
+std::unique_ptr<Reply> make_completion_reply(std::shared_ptr<const Service> service,
+                                             CompletionReplyOptions options);
 
 }  // namespace tempo9::server::openai

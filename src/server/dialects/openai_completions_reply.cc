@@ -9,8 +9,9 @@ namespace {
 
 // Characters that begin in these bytes: a character cut over tokens counts where it begins.
 size_t count_characters(std::string_view bytes) {
-  return static_cast<size_t>(std::count_if(bytes.begin(), bytes.end(),
-                                           [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<size_t>(std::count_if(bytes.begin(), bytes.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
 }
 
 class CompletionReply final : public Reply {
@@ -21,32 +22,42 @@ class CompletionReply final : public Reply {
         choices_(options_.prompts.size() * options_.n_per_prompt) {
     streamed = options_.streamed;
     id_ = service_->make_id("cmpl-");
-    created_ = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    created_ = std::chrono::duration_cast<std::chrono::seconds>(
+                   std::chrono::system_clock::now().time_since_epoch())
+                   .count();
   }
 
   Next on_event(http::Exchange& exchange, size_t index, engine::Event&& event) override {
     Choice& choice = choices_[index];
     const CompletionPrompt& prompt = options_.prompts[index / options_.n_per_prompt];
-    // The prompt comes first, and with its logprobs if they were asked for: they arrive before any text.
-    const bool has_output = !event.prompt_tokens.empty() || !event.text.empty() || !event.tokens.empty() || event.finish;
-    if (options_.echo && has_output && !std::exchange(choice.echoed, true)) choice.text += prompt.text;
+    // The prompt comes first, and with its logprobs if they were asked for: they arrive before any
+    // text.
+    const bool has_output = !event.prompt_tokens.empty() || !event.text.empty() ||
+                            !event.tokens.empty() || event.finish;
+    if (options_.echo && has_output && !std::exchange(choice.echoed, true))
+      choice.text += prompt.text;
     for (size_t i = 0; i < event.prompt_tokens.size(); ++i) {
-      add_token(choice, event.prompt_tokens[i], i == 0 && prompt.bos_added ? Shown::kNot : Shown::kSpelled);
+      add_token(choice, event.prompt_tokens[i],
+                i == 0 && prompt.bos_added ? Shown::kNot : Shown::kSpelled);
     }
     for (size_t i = 0; i < event.tokens.size(); ++i) {
       const engine::TokenInfo& token = event.tokens[i];
-      const bool ends =
-          event.finish && i + 1 == event.tokens.size() && is_end_token(*service_, token.id, options_.ignore_eos);
-      const Shown shown = ends ? Shown::kNot : options_.spell_control ? Shown::kSpelled : Shown::kAsText;
+      const bool ends = event.finish && i + 1 == event.tokens.size() &&
+                        is_end_token(*service_, token.id, options_.ignore_eos);
+      const Shown shown = ends                     ? Shown::kNot
+                          : options_.spell_control ? Shown::kSpelled
+                                                   : Shown::kAsText;
       if (options_.return_token_ids) choice.token_ids.push_back(token.id);
       add_token(choice, token, shown);
     }
     choice.text += event.text;
     if (event.finish) {
-      choice.finish_reason = event.finish->reason == engine::FinishReason::kLength ? "length" : "stop";
+      choice.finish_reason =
+          event.finish->reason == engine::FinishReason::kLength ? "length" : "stop";
       add_usage(event.usage, index % options_.n_per_prompt == 0, &usage_);
     }
-    if (streamed && (!choice.text.empty() || !choice.tokens.empty() || !choice.token_ids.empty() || event.finish)) {
+    if (streamed && (!choice.text.empty() || !choice.tokens.empty() || !choice.token_ids.empty() ||
+                     event.finish)) {
       send_chunk(exchange, index);
     }
     return Next::kContinue;
@@ -81,13 +92,13 @@ class CompletionReply final : public Reply {
   enum class Shown { kNot, kAsText, kSpelled };
 
   struct Choice {
-    std::string text;              // streamed: since the last chunk
+    std::string text;  // streamed: since the last chunk
     Json tokens = Json::array();
     Json token_logprobs = Json::array();
     Json top_logprobs = Json::array();
     Json text_offset = Json::array();
     Json token_ids = Json::array();
-    size_t offset = 0;             // characters of the choice's text so far, by its tokens
+    size_t offset = 0;  // characters of the choice's text so far, by its tokens
     bool echoed = false;
     bool prompt_ids_sent = false;
     std::string finish_reason;
@@ -103,7 +114,8 @@ class CompletionReply final : public Reply {
     return json;
   }
 
-  // A key or list entry. Bytes that are no text by themselves are spelled out, so that two of them stay two.
+  // A key or list entry. Bytes that are no text by themselves are spelled out, so that two of them
+  // stay two.
   std::string token_name(TokenId id, std::string_view bytes) const {
     if (options_.tokens_as_ids) return fmt::format("token_id:{}", id);
     if (find_invalid_utf8(bytes) == std::string_view::npos) return std::string(bytes);
@@ -115,10 +127,12 @@ class CompletionReply final : public Reply {
   void add_token(Choice& choice, const engine::TokenInfo& token, Shown shown) {
     if (!options_.logprobs) return;
     const std::string_view spelled = token_bytes(*service_, token.id);
-    const std::string_view plain = service_->tokenizer().token_bytes(token.id, /*spell_control=*/false);
+    const std::string_view plain =
+        service_->tokenizer().token_bytes(token.id, /*spell_control=*/false);
     choice.tokens.push_back(token_name(token.id, spelled));
     choice.text_offset.push_back(choice.offset);
-    if (shown != Shown::kNot) choice.offset += count_characters(shown == Shown::kSpelled ? spelled : plain);
+    if (shown != Shown::kNot)
+      choice.offset += count_characters(shown == Shown::kSpelled ? spelled : plain);
     if (!token.logprob) {
       choice.token_logprobs.push_back(nullptr);
       choice.top_logprobs.push_back(nullptr);
@@ -148,7 +162,8 @@ class CompletionReply final : public Reply {
       logprobs["text_offset"] = std::exchange(choice.text_offset, Json::array());
       item["logprobs"] = std::move(logprobs);
     }
-    item["finish_reason"] = choice.finish_reason.empty() ? Json(nullptr) : Json(choice.finish_reason);
+    item["finish_reason"] =
+        choice.finish_reason.empty() ? Json(nullptr) : Json(choice.finish_reason);
     if (options_.return_token_ids) {
       item["token_ids"] = std::exchange(choice.token_ids, Json::array());
       if (!std::exchange(choice.prompt_ids_sent, true)) {
@@ -175,7 +190,8 @@ class CompletionReply final : public Reply {
 
 }  // namespace
 
-std::unique_ptr<Reply> make_completion_reply(std::shared_ptr<const Service> service, CompletionReplyOptions options) {
+std::unique_ptr<Reply> make_completion_reply(std::shared_ptr<const Service> service,
+                                             CompletionReplyOptions options) {
   return std::make_unique<CompletionReply>(std::move(service), std::move(options));
 }
 

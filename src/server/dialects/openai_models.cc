@@ -1,4 +1,5 @@
-// GET /v1/models and /v1/models/{id}. One body for both SDKs: OpenAI's keys and Anthropic's beside each other.
+// GET /v1/models and /v1/models/{id}. One body for both SDKs: OpenAI's keys and Anthropic's beside
+// each other.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -17,7 +18,8 @@ Json model_json(const Service& service, const std::string& id) {
   model["owned_by"] = "tempo9";
   model["type"] = "model";
   model["display_name"] = service.name();
-  model["created_at"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(service.created())));
+  model["created_at"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                                    fmt::gmtime(static_cast<std::time_t>(service.created())));
   model["max_model_len"] = info.max_length;
   return model;
 }
@@ -37,7 +39,8 @@ void list_models(std::shared_ptr<const Service> service, std::shared_ptr<http::E
 // Any name is answered: clients ask for the one in their own settings, and it is served.
 void get_model(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange) {
   constexpr std::string_view kPrefix = "/v1/models/";
-  const std::string id = http::percent_decode(std::string_view(exchange->request().path).substr(kPrefix.size()));
+  const std::string id =
+      http::percent_decode(std::string_view(exchange->request().path).substr(kPrefix.size()));
   exchange->respond({.body = dump(model_json(*service, id))});
 }
 

@@ -29,7 +29,9 @@ class OpenAiTest : public ::testing::Test {
     completions(service_, exchange);
     return exchange;
   }
-  static Json body(const FakeExchange& exchange) { return Json::parse(exchange.response.value().body); }
+  static Json body(const FakeExchange& exchange) {
+    return Json::parse(exchange.response.value().body);
+  }
   static std::string error_param(const FakeExchange& exchange) {
     if (!exchange.response || exchange.response->status != 400) return "no 400";
     const Json param = body(exchange)["error"]["param"];
@@ -67,7 +69,8 @@ TEST_F(OpenAiTest, WholeChatReply) {
 }
 
 TEST_F(OpenAiTest, StreamedChatReply) {
-  auto exchange = chat(std::string(kHi) + R"(, "stream": true, "stream_options": {"include_usage": true})");
+  auto exchange =
+      chat(std::string(kHi) + R"(, "stream": true, "stream_options": {"include_usage": true})");
   engine_.say(0, "hel");
   engine_.say(0, "lo");
   engine_.end(0, FinishReason::kLength);
@@ -88,7 +91,8 @@ TEST_F(OpenAiTest, StreamedChatReply) {
 }
 
 TEST_F(OpenAiTest, SamplingReachesTheEngine) {
-  chat(std::string(kHi) + R"(, "temperature": 0.25, "top_p": 0.5, "top_k": 7, "min_p": 0.125, "seed": -3,
+  chat(std::string(kHi) +
+       R"(, "temperature": 0.25, "top_p": 0.5, "top_k": 7, "min_p": 0.125, "seed": -3,
     "frequency_penalty": 0.5, "presence_penalty": -0.5, "repetition_penalty": 1.5, "logit_bias": {"65": -100},
     "stop": ["a", "b"], "max_tokens": 5, "max_completion_tokens": 9, "ignore_eos": true, "logprobs": true,
     "top_logprobs": 3, "n": 2)");
@@ -120,15 +124,24 @@ TEST_F(OpenAiTest, LimitsAreClampedAndMinusOneIsNone) {
 
 TEST_F(OpenAiTest, WrongFieldsAreNamed) {
   const std::pair<const char*, const char*> cases[] = {
-      {R"("temperature": "hot")", "temperature"},  {R"("stop": 5)", "stop"},
-      {R"("stop": ["a", 1])", "stop[1]"},          {R"("stop": "")", "stop"},
-      {R"("n": 0)", "n"},                          {R"("n": 1000)", "n"},
-      {R"("top_logprobs": 5)", "top_logprobs"},    {R"("logprobs": true, "top_logprobs": 21)", "top_logprobs"},
-      {R"("max_tokens": "5")", "max_tokens"},      {R"("max_tokens": 1.5)", "max_tokens"},
-      {R"("stream": "yes")", "stream"},            {R"("stream_options": {"include_usage": 1})", "stream_options.include_usage"},
-      {R"("logit_bias": {"x": 1})", "logit_bias"}, {R"("logit_bias": {"65": 101})", "logit_bias.65"},
-      {R"("logit_bias": [])", "logit_bias"},       {R"("seed": "x")", "seed"},
-      {R"("model": 3)", "model"},                  {R"("response_format": "json")", "response_format"},
+      {R"("temperature": "hot")", "temperature"},
+      {R"("stop": 5)", "stop"},
+      {R"("stop": ["a", 1])", "stop[1]"},
+      {R"("stop": "")", "stop"},
+      {R"("n": 0)", "n"},
+      {R"("n": 1000)", "n"},
+      {R"("top_logprobs": 5)", "top_logprobs"},
+      {R"("logprobs": true, "top_logprobs": 21)", "top_logprobs"},
+      {R"("max_tokens": "5")", "max_tokens"},
+      {R"("max_tokens": 1.5)", "max_tokens"},
+      {R"("stream": "yes")", "stream"},
+      {R"("stream_options": {"include_usage": 1})", "stream_options.include_usage"},
+      {R"("logit_bias": {"x": 1})", "logit_bias"},
+      {R"("logit_bias": {"65": 101})", "logit_bias.65"},
+      {R"("logit_bias": [])", "logit_bias"},
+      {R"("seed": "x")", "seed"},
+      {R"("model": 3)", "model"},
+      {R"("response_format": "json")", "response_format"},
       {R"("chat_template_kwargs": [])", "chat_template_kwargs"},
   };
   for (const auto& [field, param] : cases) {
@@ -139,15 +152,17 @@ TEST_F(OpenAiTest, WrongFieldsAreNamed) {
 }
 
 TEST_F(OpenAiTest, NullsAndUnknownFieldsPass) {
-  chat(std::string(kHi) + R"(, "temperature": null, "stop": null, "n": null, "tools": null, "tool_choice": null,
+  chat(std::string(kHi) +
+       R"(, "temperature": null, "stop": null, "n": null, "tools": null, "tool_choice": null,
     "logprobs": null, "stream": null, "stream_options": null, "response_format": null, "store": false,
     "metadata": {"a": 1}, "frobnicate": [[]])");
   EXPECT_EQ(engine_.submitted.size(), 1u);
 }
 
 TEST_F(OpenAiTest, WhatIsNotThereYetIsA501ByName) {
-  for (const char* field : {R"("response_format": {"type": "json_object"})", R"("guided_regex": "a+")", R"("min_tokens": 3)",
-                            R"("functions": [{}])"}) {
+  for (const char* field :
+       {R"("response_format": {"type": "json_object"})", R"("guided_regex": "a+")",
+        R"("min_tokens": 3)", R"("functions": [{}])"}) {
     auto exchange = chat(std::string(kHi) + ", " + field);
     ASSERT_TRUE(exchange->response) << field;
     EXPECT_EQ(exchange->response->status, 501) << field;
@@ -181,19 +196,22 @@ TEST_F(OpenAiTest, PromptForms) {
   EXPECT_EQ(engine_.submitted[2].request.prompt, (std::vector<TokenId>{65, 66}));
   EXPECT_EQ(engine_.submitted[6].request.prompt, (std::vector<TokenId>{66, 67}));
   EXPECT_EQ(engine_.submitted[6].request.choice, 1u);
-  for (const char* prompt : {"[]", "[1, \"a\"]", "[\"a\", 1]", "{}", "5", "[[]]", "[-1]", "[999999]", "\"\"", "[true]", "null"}) {
+  for (const char* prompt : {"[]", "[1, \"a\"]", "[\"a\", 1]", "{}", "5", "[[]]", "[-1]",
+                             "[999999]", "\"\"", "[true]", "null"}) {
     auto exchange = complete(std::string(R"("prompt": )") + prompt);
     ASSERT_TRUE(exchange->response) << prompt;
     EXPECT_EQ(exchange->response->status, 400) << prompt;
   }
 }
 
-engine::TokenInfo info(TokenId id, std::optional<float> logprob, std::vector<engine::TokenLogprob> top = {}) {
+engine::TokenInfo info(TokenId id, std::optional<float> logprob,
+                       std::vector<engine::TokenLogprob> top = {}) {
   return {.id = id, .logprob = logprob, .top = std::move(top)};
 }
 
 TEST_F(OpenAiTest, EchoHasOneLogprobEntryPerToken) {
-  auto exchange = complete(R"("prompt": "ab", "echo": true, "logprobs": 1, "max_tokens": 1, "return_token_ids": true)");
+  auto exchange = complete(
+      R"("prompt": "ab", "echo": true, "logprobs": 1, "max_tokens": 1, "return_token_ids": true)");
   EXPECT_TRUE(engine_.submitted[0].request.prompt_logprobs);
   engine::Event event;
   event.prompt_tokens = {info('a', std::nullopt), info('b', -0.5f, {{'b', -0.5f}})};
@@ -207,7 +225,8 @@ TEST_F(OpenAiTest, EchoHasOneLogprobEntryPerToken) {
   const Json& logprobs = choice["logprobs"];
   EXPECT_EQ(logprobs["tokens"], Json({"a", "b", "c"}));
   EXPECT_EQ(logprobs["token_logprobs"], Json({nullptr, -0.5, -9999.0}));
-  EXPECT_EQ(logprobs["top_logprobs"], Json({nullptr, {{"b", -0.5}}, {{"d", -0.25}, {"c", -9999.0}}}));
+  EXPECT_EQ(logprobs["top_logprobs"],
+            Json({nullptr, {{"b", -0.5}}, {{"d", -0.25}, {"c", -9999.0}}}));
   EXPECT_EQ(logprobs["text_offset"], Json({0, 1, 2}));
   EXPECT_EQ(choice["token_ids"], Json({'c'}));
   EXPECT_EQ(choice["prompt_token_ids"], Json({'a', 'b'}));
@@ -240,21 +259,26 @@ TEST_F(OpenAiTest, PartsOfCharactersStayApartInLogprobs) {
 }
 
 TEST_F(OpenAiTest, ToolChoiceIsChecked) {
-  const std::string tools = R"("tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}], )";
+  const std::string tools =
+      R"("tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}], )";
   EXPECT_EQ(error_param(*chat(std::string(kHi) + R"(, "tool_choice": "required")")), "tool_choice");
-  EXPECT_EQ(error_param(*chat(tools + kHi + R"(, "tool_choice": {"type": "function", "function": {"name": "g"}})")),
-            "tool_choice");
+  EXPECT_EQ(
+      error_param(*chat(tools + kHi +
+                        R"(, "tool_choice": {"type": "function", "function": {"name": "g"}})")),
+      "tool_choice");
   EXPECT_EQ(error_param(*chat(tools + kHi + R"(, "tool_choice": "sometimes")")), "tool_choice");
   chat(tools + kHi + R"(, "tool_choice": "none")");
   EXPECT_EQ(engine_.submitted.size(), 1u);
 }
 
 TEST_F(OpenAiTest, PicturesAreRefusedInTheNewestUserMessageOnly) {
-  const std::string picture = R"([{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}])";
+  const std::string picture =
+      R"([{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}])";
   auto refused = chat(R"("messages": [{"role": "user", "content": )" + picture + "}]");
   EXPECT_EQ(refused->response->status, 501);
-  auto taken = chat(R"("messages": [{"role": "user", "content": )" + picture +
-                    R"(}, {"role": "assistant", "content": "x"}, {"role": "user", "content": "hi"}])");
+  auto taken =
+      chat(R"("messages": [{"role": "user", "content": )" + picture +
+           R"(}, {"role": "assistant", "content": "x"}, {"role": "user", "content": "hi"}])");
   EXPECT_FALSE(taken->response) << taken->response->body;
 }
 

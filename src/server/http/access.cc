@@ -14,7 +14,8 @@ bool contains(const std::vector<std::string>& list, std::string_view item) {
 }
 
 bool host_allowed(const AccessRules& rules, std::string_view header) {
-  // Only HTTP/1.0 clients leave it out (the parser insists on it for 1.1), and browsers are none of them.
+  // Only HTTP/1.0 clients leave it out (the parser insists on it for 1.1), and browsers are none of
+  // them.
   if (header.empty()) return true;
   const std::string name = host_name(header);
   if (name == "localhost" || name == "127.0.0.1" || name == "[::1]") return true;
@@ -52,7 +53,8 @@ bool origin_allowed(const AccessRules& rules, const Request& request) {
   if (request.origin.empty()) return false;
   if (contains(rules.origins, "*")) return true;
   const std::string authority = origin_authority(request.origin);
-  if (authority.empty()) return contains(rules.origins, request.origin);  // "null", "vscode-webview://..."
+  if (authority.empty())
+    return contains(rules.origins, request.origin);  // "null", "vscode-webview://..."
   for (const std::string& origin : rules.origins) {
     // Schemes count: the https page of a host is not its http page.
     if (origin_authority(origin) == authority &&
@@ -60,32 +62,37 @@ bool origin_allowed(const AccessRules& rules, const Request& request) {
       return true;
     }
   }
-  // The server's own pages: the origin's authority is the one that the request was sent to. Behind a TLS proxy the
-  // scheme differs, so it is not compared.
+  // The server's own pages: the origin's authority is the one that the request was sent to. Behind
+  // a TLS proxy the scheme differs, so it is not compared.
   return origin_authority("http://" + request.host) == authority ||
          origin_authority("https://" + request.host) == authority;
 }
 
 std::optional<Refusal> check_access(const AccessRules& rules, const Request& request) {
   if (!host_allowed(rules, request.host)) {
-    return Refusal{403,
-                   fmt::format("Host header: found \"{}\", expected localhost, 127.0.0.1, [::1] or a name given with "
-                               "--allow-host",
-                               request.host),
-                   "host_not_allowed"};
+    return Refusal{
+        403,
+        fmt::format(
+            "Host header: found \"{}\", expected localhost, 127.0.0.1, [::1] or a name given with "
+            "--allow-host",
+            request.host),
+        "host_not_allowed"};
   }
   const bool preflight = request.method == "OPTIONS";
   const bool reads_only = request.method == "GET" || request.method == "HEAD";
   if (!request.origin.empty() && !reads_only && !origin_allowed(rules, request)) {
-    return Refusal{403,
-                   fmt::format("Origin header: found \"{}\", which is not this server's own; start it with "
-                               "--allow-origin {} to let that page in",
-                               request.origin, request.origin),
-                   "origin_not_allowed"};
+    return Refusal{
+        403,
+        fmt::format("Origin header: found \"{}\", which is not this server's own; start it with "
+                    "--allow-origin {} to let that page in",
+                    request.origin, request.origin),
+        "origin_not_allowed"};
   }
-  if (!rules.api_key.empty() && !preflight && request.path != "/health" && !key_matches(rules, request)) {
+  if (!rules.api_key.empty() && !preflight && request.path != "/health" &&
+      !key_matches(rules, request)) {
     return Refusal{401,
-                   "API key: found none or a wrong one; send the server's key as \"Authorization: Bearer KEY\" or "
+                   "API key: found none or a wrong one; send the server's key as \"Authorization: "
+                   "Bearer KEY\" or "
                    "\"x-api-key: KEY\"",
                    "invalid_api_key"};
   }

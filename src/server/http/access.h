@@ -1,4 +1,5 @@
-// Who may ask: the Host header against DNS rebinding, the Origin header against other web sites, the API key.
+// Who may ask: the Host header against DNS rebinding, the Origin header against other web sites,
+// the API key.
 #pragma once
 
 #include <optional>
@@ -11,10 +12,12 @@
 namespace tempo9::server::http {
 
 struct AccessRules {
-  std::vector<std::string> hosts;    // names that this server answers to, beside the loopback ones; "*": any
-  bool any_address = false;          // bound to all addresses: any IP literal is ours
-  std::vector<std::string> origins;  // web origins let in beside the server's own ("http://localhost:3000"); "*": any
-  std::string api_key;               // empty: none needed
+  std::vector<std::string>
+      hosts;  // names that this server answers to, beside the loopback ones; "*": any
+  bool any_address = false;  // bound to all addresses: any IP literal is ours
+  std::vector<std::string>
+      origins;  // web origins let in beside the server's own ("http://localhost:3000"); "*": any
+  std::string api_key;  // empty: none needed
 };
 
 struct Refusal {
@@ -23,8 +26,8 @@ struct Refusal {
   std::string code;  // OpenAI-style: "invalid_api_key"...
 };
 
-// None: go on. The API key is not asked for on /health and preflights. GET and HEAD from a foreign origin are answered,
-// without the header that would let the page read the answer.
+// None: go on. The API key is not asked for on /health and preflights. GET and HEAD from a foreign
+// origin are answered, without the header that would let the page read the answer.
 std::optional<Refusal> check_access(const AccessRules& rules, const Request& request);
 
 // May pages of this origin read our answers? False without an origin.

@@ -6,8 +6,13 @@ namespace tempo9::server::http {
 namespace {
 
 Request request(std::string method, std::string host, std::string origin = "") {
-  return {.method = std::move(method), .path = "/v1/models", .body = "", .host = std::move(host),
-          .origin = std::move(origin), .authorization = "", .x_api_key = ""};
+  return {.method = std::move(method),
+          .path = "/v1/models",
+          .body = "",
+          .host = std::move(host),
+          .origin = std::move(origin),
+          .authorization = "",
+          .x_api_key = ""};
 }
 
 int status(const AccessRules& rules, const Request& r) {
@@ -20,7 +25,8 @@ TEST(Access, HostHeader) {
   for (const char* host : {"localhost", "LOCALHOST:11435", "127.0.0.1:11435", "[::1]:1", ""}) {
     EXPECT_EQ(status(rules, request("GET", host)), 200) << host;
   }
-  for (const char* host : {"evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "[::2]"}) {
+  for (const char* host :
+       {"evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "[::2]"}) {
     EXPECT_EQ(status(rules, request("GET", host)), 403) << host;
   }
   rules.hosts = {"box.lan"};
@@ -37,8 +43,8 @@ TEST(Access, Origin) {
   const std::string own = "127.0.0.1:11435";
   EXPECT_EQ(status(rules, request("POST", own, "http://127.0.0.1:11435")), 200);
   EXPECT_TRUE(origin_allowed(rules, request("POST", own, "http://127.0.0.1:11435")));
-  for (const char* origin : {"http://evil.example", "null", "http://127.0.0.1:3000", "http://127.0.0.1.evil.example:11435",
-                             "chrome-extension://abc"}) {
+  for (const char* origin : {"http://evil.example", "null", "http://127.0.0.1:3000",
+                             "http://127.0.0.1.evil.example:11435", "chrome-extension://abc"}) {
     EXPECT_EQ(status(rules, request("POST", own, origin)), 403) << origin;
     EXPECT_EQ(status(rules, request("OPTIONS", own, origin)), 403) << origin;
     // Reading needs no refusal: without the header that allows it, the page cannot see the answer.

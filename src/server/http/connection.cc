@@ -28,7 +28,8 @@ class ConnectionExchange final : public Exchange {
 
   const Request& request() const override { return request_; }
   void post(std::function<void()> task) override {
-    asio::post(connection_->executor(), [connection = connection_, task = std::move(task)] { connection->run(task); });
+    asio::post(connection_->executor(),
+               [connection = connection_, task = std::move(task)] { connection->run(task); });
   }
   void after(std::chrono::milliseconds delay, std::function<void()> task) override {
     if (!gone()) connection_->after(delay, std::move(task));
@@ -54,7 +55,8 @@ class ConnectionExchange final : public Exchange {
     if (auto* callbacks = connection_->callbacks(number_)) callbacks->on_gone = std::move(callback);
   }
   void on_drain(std::function<void()> callback) override {
-    if (auto* callbacks = connection_->callbacks(number_)) callbacks->on_drain = std::move(callback);
+    if (auto* callbacks = connection_->callbacks(number_))
+      callbacks->on_drain = std::move(callback);
   }
 
  private:
@@ -65,8 +67,10 @@ class ConnectionExchange final : public Exchange {
 
 std::string head(const Response& response, bool keep_alive, std::string_view allow_origin) {
   const auto reason = beast_http::obsolete_reason(static_cast<beast_http::status>(response.status));
-  std::string out = fmt::format("HTTP/1.1 {} {}\r\n", response.status, std::string_view(reason.data(), reason.size()));
-  if (!response.content_type.empty()) out += fmt::format("Content-Type: {}\r\n", response.content_type);
+  std::string out = fmt::format("HTTP/1.1 {} {}\r\n", response.status,
+                                std::string_view(reason.data(), reason.size()));
+  if (!response.content_type.empty())
+    out += fmt::format("Content-Type: {}\r\n", response.content_type);
   for (const auto& [name, value] : response.headers) out += fmt::format("{}: {}\r\n", name, value);
   if (!allow_origin.empty()) {
     out += fmt::format("Access-Control-Allow-Origin: {}\r\nVary: Origin\r\n", allow_origin);
@@ -162,13 +166,18 @@ void Connection::advance() {
 void Connection::on_parse_error(error_code error) {
   const Limits& limits = shared_->options.limits;
   if (error == beast_http::error::body_limit) {
-    refuse(413, fmt::format("request body: found more than {} bytes, expected at most that", limits.max_body_bytes),
+    refuse(413,
+           fmt::format("request body: found more than {} bytes, expected at most that",
+                       limits.max_body_bytes),
            "request_too_large");
   } else if (error == beast_http::error::header_limit) {
-    refuse(431, fmt::format("request head: found more than {} bytes, expected at most that", limits.max_header_bytes),
+    refuse(431,
+           fmt::format("request head: found more than {} bytes, expected at most that",
+                       limits.max_header_bytes),
            "headers_too_large");
   } else {
-    refuse(400, fmt::format("HTTP request: found bytes that are none ({})", error.message()), "bad_request");
+    refuse(400, fmt::format("HTTP request: found bytes that are none ({})", error.message()),
+           "bad_request");
   }
 }
 
@@ -186,7 +195,8 @@ bool Connection::on_header() {
   }
   if (const auto encoding = message[beast_http::field::content_encoding];
       !encoding.empty() && encoding != "identity") {
-    refuse(415, "Content-Encoding header: found a compressed body, expected none (identity)", "unsupported_encoding");
+    refuse(415, "Content-Encoding header: found a compressed body, expected none (identity)",
+           "unsupported_encoding");
     return false;
   }
   if (parser_->is_done()) return true;
@@ -244,11 +254,13 @@ void Connection::dispatch() {
   }
   parser_.reset();
   run([this, &request] {
-    shared_->options.handler(std::make_shared<ConnectionExchange>(shared_from_this(), exchange_, std::move(request)));
+    shared_->options.handler(
+        std::make_shared<ConnectionExchange>(shared_from_this(), exchange_, std::move(request)));
   });
 }
 
-// Our code does not throw; what a library throws past its wrapper (memory) costs one connection and not the server.
+// Our code does not throw; what a library throws past its wrapper (memory) costs one connection and
+// not the server.
 void Connection::run(const std::function<void()>& task) {
   try {
     task();
@@ -257,7 +269,8 @@ void Connection::run(const std::function<void()>& task) {
   }
 }
 
-// Answers without the handler, and closes: what follows on this connection cannot be trusted or is not wanted.
+// Answers without the handler, and closes: what follows on this connection cannot be trusted or is
+// not wanted.
 void Connection::refuse(int status, std::string message, std::string code) {
   deadline_.cancel();
   begin_exchange();
@@ -265,7 +278,8 @@ void Connection::refuse(int status, std::string message, std::string code) {
   head_only_ = parser_->get().method() == beast_http::verb::head;
   const Request request = make_request(/*with_body=*/false);
   parser_.reset();
-  Response response = shared_->options.error_response(status, std::move(message), std::move(code), request);
+  Response response =
+      shared_->options.error_response(status, std::move(message), std::move(code), request);
   if (status == 503) response.headers.emplace_back("Retry-After", "1");
   send_response(response);
 }
@@ -281,7 +295,8 @@ void Connection::send_response(const Response& response) {
   if (ended_ || chunked_) return;
   if (shared_->closing) keep_alive_ = false;
   pending_ += head(response, keep_alive_, allow_origin_);
-  if (response.status != 204) pending_ += fmt::format("Content-Length: {}\r\n", response.body.size());
+  if (response.status != 204)
+    pending_ += fmt::format("Content-Length: {}\r\n", response.body.size());
   pending_ += "\r\n";
   if (!head_only_) pending_ += response.body;
   ended_ = true;
@@ -361,7 +376,8 @@ void Connection::on_written(error_code error, size_t n_bytes) {
   if (ended_) {
     after_last_byte();
   } else if (callbacks_.on_drain) {
-    const auto callback = callbacks_.on_drain;  // it may end the exchange, which drops the callbacks
+    const auto callback =
+        callbacks_.on_drain;  // it may end the exchange, which drops the callbacks
     run(callback);
   }
 }
@@ -413,12 +429,13 @@ void Connection::arm_deadline(std::chrono::milliseconds delay) {
   deadline_.async_wait([weak = weak_from_this()](error_code error) {
     const auto self = weak.lock();
     // A wait that ended in the same moment as it was replaced has no error, but a new expiry.
-    if (!error && self && self->deadline_.expiry() <= asio::steady_timer::clock_type::now()) self->close();
+    if (!error && self && self->deadline_.expiry() <= asio::steady_timer::clock_type::now())
+      self->close();
   });
 }
 
-// Closing with unread bytes in the kernel resets the connection, and the client may lose the answer that it has not
-// read yet. So: end our side, and swallow what still comes for a moment.
+// Closing with unread bytes in the kernel resets the connection, and the client may lose the answer
+// that it has not read yet. So: end our side, and swallow what still comes for a moment.
 void Connection::linger() {
   error_code ignored;
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);

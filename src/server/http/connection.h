@@ -1,4 +1,5 @@
-// One TCP connection: requests read one after the other, each answered before the next is looked at.
+// One TCP connection: requests read one after the other, each answered before the next is looked
+// at.
 #pragma once
 
 #include <atomic>
@@ -29,14 +30,17 @@ struct Shared {
 };
 
 // Invariants
-//   - one read is pending whenever the buffer has room: also while a request is answered, so that a client that leaves
+//   - one read is pending whenever the buffer has room: also while a request is answered, so that a
+//   client that leaves
 //     is noticed at once;
 //   - at most one write is pending; what comes meanwhile waits in pending_;
-//   - all members belong to the strand. An Exchange keeps the connection alive, never the other way round.
+//   - all members belong to the strand. An Exchange keeps the connection alive, never the other way
+//   round.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp,
-                                                  boost::asio::strand<boost::asio::io_context::executor_type>>;
+  using Socket =
+      boost::asio::basic_stream_socket<boost::asio::ip::tcp,
+                                       boost::asio::strand<boost::asio::io_context::executor_type>>;
 
   Connection(Socket socket, std::shared_ptr<Shared> shared);
   ~Connection();
@@ -63,16 +67,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
   // Empty once the exchange with this number has ended.
   Callbacks* callbacks(uint64_t exchange);
-  bool is_current(uint64_t exchange) const { return answering_ && exchange == exchange_ && !closed_; }
+  bool is_current(uint64_t exchange) const {
+    return answering_ && exchange == exchange_ && !closed_;
+  }
 
  private:
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
   void read();
   void on_read(boost::system::error_code error, size_t n_bytes);
-  void advance();                                        // parse what the buffer holds
+  void advance();  // parse what the buffer holds
   void on_parse_error(boost::system::error_code error);
-  bool on_header();                                      // false: refused
+  bool on_header();  // false: refused
   void dispatch();
   Request make_request(bool with_body);
   void refuse(int status, std::string message, std::string code);
@@ -84,7 +90,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void on_written(boost::system::error_code error, size_t n_bytes);
   void after_last_byte();
   void arm_deadline(std::chrono::milliseconds delay);
-  void linger();                                         // wait until the client has read the last answer
+  void linger();  // wait until the client has read the last answer
   void close();
 
   Socket socket_;
@@ -99,10 +105,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // The exchange in progress.
   uint64_t exchange_ = 0;
   bool answering_ = false;
-  bool head_only_ = false;   // HEAD
+  bool head_only_ = false;  // HEAD
   bool keep_alive_ = false;
   bool chunked_ = false;
-  bool ended_ = false;       // the last byte is in pending_ or behind
+  bool ended_ = false;  // the last byte is in pending_ or behind
   uint64_t body_reserved_ = 0;
   std::string allow_origin_;
   Callbacks callbacks_;
@@ -112,8 +118,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   size_t n_written_ = 0;
   bool write_pending_ = false;
 
-  boost::asio::steady_timer deadline_;   // of the read or write that must make progress
-  boost::asio::steady_timer task_timer_; // after()
+  boost::asio::steady_timer deadline_;    // of the read or write that must make progress
+  boost::asio::steady_timer task_timer_;  // after()
 };
 
 }  // namespace tempo9::server::http

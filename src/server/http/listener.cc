@@ -23,12 +23,14 @@ namespace {
 
 Result<std::vector<asio::ip::address>> resolve(const std::string& host) {
   std::string name = host;
-  if (name.size() > 2 && name.front() == '[' && name.back() == ']') name = name.substr(1, name.size() - 2);
+  if (name.size() > 2 && name.front() == '[' && name.back() == ']')
+    name = name.substr(1, name.size() - 2);
   asio::io_context context;
   error_code error;
   const auto found = Tcp::resolver(context).resolve(name, "0", Tcp::resolver::passive, error);
   if (error || found.empty()) {
-    return make_error(ErrorCode::kInvalidArgument, "--host {}: does not resolve to an address of this machine ({})", host,
+    return make_error(ErrorCode::kInvalidArgument,
+                      "--host {}: does not resolve to an address of this machine ({})", host,
                       error.message());
   }
   std::vector<asio::ip::address> addresses;
@@ -58,12 +60,14 @@ class AsioListener final : public Listener {
     if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (error == asio::error::address_in_use) {
-      return make_error(ErrorCode::kIo,
-                        "port {}: already in use on {}; stop the other server, or choose another with --port",
-                        options.port, options.host);
+      return make_error(
+          ErrorCode::kIo,
+          "port {}: already in use on {}; stop the other server, or choose another with --port",
+          options.port, options.host);
     }
     if (error) {
-      return make_error(ErrorCode::kIo, "cannot listen on {} port {}: {}", options.host, options.port, error.message());
+      return make_error(ErrorCode::kIo, "cannot listen on {} port {}: {}", options.host,
+                        options.port, error.message());
     }
     port_ = acceptor_.local_endpoint(error).port();
     return {};
@@ -100,9 +104,10 @@ class AsioListener final : public Listener {
 
  private:
   void accept() {
-    acceptor_.async_accept(
-        asio::make_strand(context_.get_executor()),
-        [this](error_code error, Connection::Socket socket) { on_accept(error, std::move(socket)); });
+    acceptor_.async_accept(asio::make_strand(context_.get_executor()),
+                           [this](error_code error, Connection::Socket socket) {
+                             on_accept(error, std::move(socket));
+                           });
   }
 
   void on_accept(error_code error, Connection::Socket socket) {
@@ -121,7 +126,8 @@ class AsioListener final : public Listener {
     wait_for_room();
   }
 
-  // Too many connections, or no file descriptor left: newcomers wait in the kernel's queue for a moment.
+  // Too many connections, or no file descriptor left: newcomers wait in the kernel's queue for a
+  // moment.
   void wait_for_room() {
     retry_.expires_after(std::chrono::milliseconds(50));
     retry_.async_wait([this](error_code error) {
@@ -162,7 +168,8 @@ Result<std::unique_ptr<Listener>> Listener::open(ListenerOptions options) {
 
 Result<bool> is_loopback(const std::string& host) {
   T9_TRY(const auto addresses, resolve(host));
-  return std::all_of(addresses.begin(), addresses.end(), [](const auto& address) { return address.is_loopback(); });
+  return std::all_of(addresses.begin(), addresses.end(),
+                     [](const auto& address) { return address.is_loopback(); });
 }
 
 }  // namespace tempo9::server::http

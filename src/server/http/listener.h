@@ -22,14 +22,15 @@ struct Limits {
   uint64_t max_body_bytes = 64ull << 20;
   uint64_t max_bodies_bytes = 256ull << 20;  // of all requests that are being read or answered
   size_t max_connections = 512;
-  std::chrono::milliseconds header_timeout{60'000};  // also the idle time of a kept-alive connection
-  std::chrono::milliseconds body_timeout{120'000};   // from the head to the last byte
-  std::chrono::milliseconds write_timeout{60'000};   // without one byte taken by the client
+  std::chrono::milliseconds header_timeout{
+      60'000};                                      // also the idle time of a kept-alive connection
+  std::chrono::milliseconds body_timeout{120'000};  // from the head to the last byte
+  std::chrono::milliseconds write_timeout{60'000};  // without one byte taken by the client
 };
 
 // What went wrong before a handler was asked, to a response in the right dialect.
-using ErrorResponse =
-    std::function<Response(int status, std::string message, std::string code, const Request& request)>;
+using ErrorResponse = std::function<Response(int status, std::string message, std::string code,
+                                             const Request& request)>;
 
 struct ListenerOptions {
   std::string host = "127.0.0.1";  // an address, or a name that resolves to one
@@ -45,16 +46,19 @@ struct ListenerOptions {
 class Listener {
  public:
   // Binds and starts to answer.
-  // Errors: kIo (port in use or not allowed, named), kInvalidArgument (a host that does not resolve).
+  // Errors: kIo (port in use or not allowed, named), kInvalidArgument (a host that does not
+  // resolve).
   static Result<std::unique_ptr<Listener>> open(ListenerOptions options);
   virtual ~Listener() = default;  // stops
 
   virtual uint16_t port() const = 0;
-  // No new connections; those that wait for a request are closed, the others after the one they have.
+  // No new connections; those that wait for a request are closed, the others after the one they
+  // have.
   virtual void close() = 0;
   // Requests being read or answered.
   virtual size_t n_active() const = 0;
-  // Drops what is left and joins the threads. Tasks that were posted and not run die with the listener.
+  // Drops what is left and joins the threads. Tasks that were posted and not run die with the
+  // listener.
   virtual void stop() = 0;
 };
 

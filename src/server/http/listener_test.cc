@@ -65,7 +65,8 @@ class Client {
 ListenerOptions options(Handler handler) {
   ListenerOptions options;
   options.handler = std::move(handler);
-  options.error_response = [](int status, const std::string& message, const std::string& code, const Request&) {
+  options.error_response = [](int status, const std::string& message, const std::string& code,
+                              const Request&) {
     return Response{.status = status, .content_type = "text/plain", .body = code + ": " + message};
   };
   return options;
@@ -73,7 +74,8 @@ ListenerOptions options(Handler handler) {
 
 void echo(const std::shared_ptr<Exchange>& exchange) {
   const Request& request = exchange->request();
-  exchange->respond({.body = request.method + " " + request.path + " " + std::to_string(request.body.size())});
+  exchange->respond(
+      {.body = request.method + " " + request.path + " " + std::to_string(request.body.size())});
 }
 
 size_t count(const std::string& text, const std::string& part) {
@@ -85,11 +87,14 @@ size_t count(const std::string& text, const std::string& part) {
 TEST(Listener, KeepsAliveAndPipelines) {
   auto listener = Listener::open(options(echo));
   ASSERT_TRUE(listener) << listener.error().message;
-  const std::string text = Client(**listener).ask(
-      "GET /1?x HTTP/1.1\r\nHost: localhost\r\n\r\n"
-      "POST /2 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc"
-      "HEAD /3 HTTP/1.1\r\nHost: localhost\r\n\r\n"
-      "POST /4 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n");
+  const std::string text =
+      Client(**listener)
+          .ask(
+              "GET /1?x HTTP/1.1\r\nHost: localhost\r\n\r\n"
+              "POST /2 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc"
+              "HEAD /3 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+              "POST /4 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: "
+              "close\r\n\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n");
   EXPECT_EQ(count(text, "HTTP/1.1 200 OK\r\n"), 4u) << text;
   EXPECT_NE(text.find("GET /1 0"), std::string::npos);
   EXPECT_NE(text.find("POST /2 3"), std::string::npos);
@@ -107,23 +112,31 @@ TEST(Listener, RefusesWhatIsTooLargeOrWrong) {
     const std::string text = Client(**listener).ask(request);
     return text.substr(0, text.find("\r\n"));
   };
-  EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1001\r\n\r\n"), "HTTP/1.1 413 Payload Too Large");
-  EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1001\r\n\r\n" + std::string(1001, 'x')),
+  EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1001\r\n\r\n"),
             "HTTP/1.1 413 Payload Too Large");
-  EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999999\r\n\r\n"),
-            "HTTP/1.1 400 Bad Request");
-  EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n500\r\n" +
-                       std::string(0x500, 'x') + "\r\n0\r\n\r\n"),
+  EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1001\r\n\r\n" +
+                       std::string(1001, 'x')),
             "HTTP/1.1 413 Payload Too Large");
-  EXPECT_EQ(first_line("GET / HTTP/1.1\r\nHost: localhost\r\nX: " + std::string(3000, 'x') + "\r\n\r\n"),
-            "HTTP/1.1 431 Request Header Fields Too Large");
+  EXPECT_EQ(
+      first_line(
+          "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999999\r\n\r\n"),
+      "HTTP/1.1 400 Bad Request");
+  EXPECT_EQ(
+      first_line("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n500\r\n" +
+                 std::string(0x500, 'x') + "\r\n0\r\n\r\n"),
+      "HTTP/1.1 413 Payload Too Large");
+  EXPECT_EQ(
+      first_line("GET / HTTP/1.1\r\nHost: localhost\r\nX: " + std::string(3000, 'x') + "\r\n\r\n"),
+      "HTTP/1.1 431 Request Header Fields Too Large");
   EXPECT_EQ(first_line("hello\r\n\r\n"), "HTTP/1.1 400 Bad Request");
   EXPECT_EQ(first_line("GET / HTTP/1.1\r\n\r\n"), "HTTP/1.1 400 Bad Request");
   EXPECT_EQ(first_line("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"), "HTTP/1.1 403 Forbidden");
-  EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx"),
+  EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: "
+                       "gzip\r\nContent-Length: 1\r\n\r\nx"),
             "HTTP/1.1 415 Unsupported Media Type");
   EXPECT_EQ(first_line("GET / HTTP/1.0\r\n\r\n"), "HTTP/1.1 200 OK");
-  EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx"),
+  EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nExpect: "
+                       "100-continue\r\nContent-Length: 1\r\n\r\nx"),
             "HTTP/1.1 100 Continue");
 }
 
@@ -134,7 +147,9 @@ TEST(Listener, SilentClientsAreDropped) {
   auto listener = Listener::open(std::move(with));
   ASSERT_TRUE(listener);
   EXPECT_EQ(Client(**listener).ask("GET / HT"), "");
-  EXPECT_EQ(Client(**listener).ask("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx"), "");
+  EXPECT_EQ(
+      Client(**listener).ask("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx"),
+      "");
 }
 
 TEST(Listener, StreamsInChunks) {
@@ -149,8 +164,11 @@ TEST(Listener, StreamsInChunks) {
     });
   }));
   ASSERT_TRUE(listener);
-  const std::string text = Client(**listener).ask("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-  EXPECT_NE(text.find("Transfer-Encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n"), std::string::npos) << text;
+  const std::string text =
+      Client(**listener).ask("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  EXPECT_NE(text.find("Transfer-Encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n"),
+            std::string::npos)
+      << text;
 }
 
 TEST(Listener, ClientThatLeavesIsNoticed) {
@@ -214,7 +232,8 @@ TEST(Listener, PortInUseIsNamed) {
   with.port = (*first)->port();
   const auto second = Listener::open(std::move(with));
   ASSERT_FALSE(second);
-  EXPECT_NE(second.error().message.find("already in use"), std::string::npos) << second.error().message;
+  EXPECT_NE(second.error().message.find("already in use"), std::string::npos)
+      << second.error().message;
 }
 
 TEST(Listener, LoopbackAddresses) {
@@ -230,7 +249,9 @@ TEST(Listener, MoreConnectionsThanTheLimitWait) {
   auto listener = Listener::open(std::move(with));
   ASSERT_TRUE(listener);
   for (int i = 0; i < 8; ++i) {
-    EXPECT_NE(Client(**listener).ask("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").find("200 OK"),
+    EXPECT_NE(Client(**listener)
+                  .ask("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                  .find("200 OK"),
               std::string::npos);
   }
 }

@@ -29,9 +29,10 @@ struct Response {
   std::vector<std::pair<std::string, std::string>> headers = {};  // further ones
 };
 
-// A request being answered: exactly one respond(), or start_stream() with finish() or reset() behind it.
-// Threads: post() from any thread; everything else, and every callback, on the exchange's own strand (inside a posted
-// task, the handler, or a callback). Calls after the client has gone do nothing.
+// A request being answered: exactly one respond(), or start_stream() with finish() or reset()
+// behind it. Threads: post() from any thread; everything else, and every callback, on the
+// exchange's own strand (inside a posted task, the handler, or a callback). Calls after the client
+// has gone do nothing.
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -39,7 +40,8 @@ class Exchange {
   virtual const Request& request() const = 0;
   // Runs task later on the strand, in the order of the calls.
   virtual void post(std::function<void()> task) = 0;
-  // Runs task on the strand after a delay, unless the exchange has ended by then. One at a time: replaces the last.
+  // Runs task on the strand after a delay, unless the exchange has ended by then. One at a time:
+  // replaces the last.
   virtual void after(std::chrono::milliseconds delay, std::function<void()> task) = 0;
 
   virtual void respond(Response response) = 0;
@@ -51,12 +53,13 @@ class Exchange {
   // Cuts the connection so that the client sees an error and not an end.
   virtual void reset() = 0;
 
-  // Bytes that were given to write() and have not reached the socket: the writer should wait for on_drain above a mark.
+  // Bytes that were given to write() and have not reached the socket: the writer should wait for
+  // on_drain above a mark.
   virtual size_t n_pending() const = 0;
   virtual bool gone() const = 0;
 
-  // on_gone: the client closed or broke the connection before the end. on_drain: n_pending() fell to zero.
-  // Both are dropped when the exchange ends, so they may own what owns the exchange.
+  // on_gone: the client closed or broke the connection before the end. on_drain: n_pending() fell
+  // to zero. Both are dropped when the exchange ends, so they may own what owns the exchange.
   virtual void on_gone(std::function<void()> callback) = 0;
   virtual void on_drain(std::function<void()> callback) = 0;
 };

@@ -23,7 +23,8 @@ std::string lower(std::string_view text) {
 }  // namespace
 
 std::string target_path(std::string_view target) {
-  if (const size_t scheme = target.find("://"); scheme != std::string_view::npos && target[0] != '/') {
+  if (const size_t scheme = target.find("://");
+      scheme != std::string_view::npos && target[0] != '/') {
     const size_t slash = target.find('/', scheme + 3);
     target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
   }

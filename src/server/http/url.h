@@ -6,7 +6,8 @@
 
 namespace tempo9::server::http {
 
-// "/v1/models/a%2Fb?limit=1#x" to "/v1/models/a%2Fb"; the absolute form "http://host/path" to its path.
+// "/v1/models/a%2Fb?limit=1#x" to "/v1/models/a%2Fb"; the absolute form "http://host/path" to its
+// path.
 std::string target_path(std::string_view target);
 
 // %XX to bytes; a % without two hex digits stays as it is. '+' is not a space in a path.
@@ -15,8 +16,8 @@ std::string percent_decode(std::string_view text);
 // "Localhost:80" to "localhost", "[::1]:80" to "[::1]". Lower case.
 std::string host_name(std::string_view authority);
 
-// "http://Localhost:80/" to "localhost:80": what can be compared with a Host header. Empty: not an http(s) origin.
-// The scheme's own port is left out.
+// "http://Localhost:80/" to "localhost:80": what can be compared with a Host header. Empty: not an
+// http(s) origin. The scheme's own port is left out.
 std::string origin_authority(std::string_view origin);
 
 // Is it written as an IPv4 address or a bracketed IPv6 one?

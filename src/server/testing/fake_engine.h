@@ -1,4 +1,5 @@
-// For tests: an engine whose events come from the test. Token ids are bytes (the tokenizer of script mode).
+// For tests: an engine whose events come from the test. Token ids are bytes (the tokenizer of
+// script mode).
 #pragma once
 
 #include <cstdint>
@@ -28,8 +29,10 @@ class FakeEngine final : public engine::Engine {
         "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
   }
 
-  Result<engine::RequestId> submit(engine::GenerateRequest request, engine::EventSink sink) override {
-    if (refuse_from <= submitted.size()) return make_error(ErrorCode::kInvalidArgument, "top_p: refused");
+  Result<engine::RequestId> submit(engine::GenerateRequest request,
+                                   engine::EventSink sink) override {
+    if (refuse_from <= submitted.size())
+      return make_error(ErrorCode::kInvalidArgument, "top_p: refused");
     submitted.push_back({std::move(request), std::move(sink)});
     return submitted.size() - 1;
   }

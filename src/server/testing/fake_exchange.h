@@ -33,7 +33,9 @@ class FakeExchange final : public http::Exchange {
     }
     changed_.notify_one();
   }
-  void after(std::chrono::milliseconds, std::function<void()> task) override { timer = std::move(task); }
+  void after(std::chrono::milliseconds, std::function<void()> task) override {
+    timer = std::move(task);
+  }
   void respond(http::Response answer) override {
     response = std::move(answer);
     end();
