@@ -1,10 +1,10 @@
-# t9_room(<name> [DEPS room...] [LIBS target...] [EXCLUDE dir...])
+# t9_room(<name> [DEPS room...] [LIBS target...] [EXCLUDE dir...] [LABELS label...])
 #
 # The whole build of a room: every *.cc under src/<name>/ is in the library t9_<name>, every *_test.cc is a test
 # program of its own. EXCLUDE names sub-folders that build by other rules (cpu/ uses it for its instruction sets).
 # tools/check_rooms.py reads the same lines and checks that #includes follow DEPS (dependencies of dependencies count).
 function(t9_room name)
-  cmake_parse_arguments(ROOM "" "" "DEPS;LIBS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "DEPS;LIBS;EXCLUDE;LABELS" ${ARGN})
   set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc)
   set(tests ${sources})
@@ -26,7 +26,7 @@ function(t9_room name)
   if(T9_TESTS)
     foreach(test ${tests})
       get_filename_component(stem ${test} NAME_WE)
-      t9_test(${name}_${stem} ${test} LIBS t9_${name})
+      t9_test(${name}_${stem} ${test} LIBS t9_${name} LABELS ${ROOM_LABELS})
     endforeach()
   endif()
 endfunction()
