@@ -125,17 +125,18 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void fail(const engine::Event& event) {
     done_ = true;
     cancel_all();
-    if (reply_->streamed) {
-      exchange_->reset();
-      return;
-    }
     Error error{ErrorCode::kInternal, "the engine failed while it generated this reply"};
     if (event.finish->reason == engine::FinishReason::kCancelled) {
       error = {ErrorCode::kCancelled, "the server is shutting down"};
-    } else if (event.finish->error) {
-      error.message = event.finish->error->message;
+    } else {
+      if (event.finish->error) error.message = event.finish->error->message;
+      service_->log(fmt::format("{} failed: {}", exchange_->request().path, error.message));
     }
-    exchange_->respond(openai_error(error));
+    if (reply_->streamed) {
+      exchange_->reset();
+    } else {
+      exchange_->respond(openai_error(error));
+    }
   }
 
   void abandon() {

@@ -16,7 +16,8 @@ using testing::FakeExchange;
 class RoutesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    router_.set_ready(Service::create(engine_, {.name = "mine", .template_source = {}}).value());
+    router_.set_ready(
+        Service::create(engine_, {.name = "mine", .template_source = {}, .log = {}}).value());
   }
 
   http::Response ask(std::string method, std::string path, std::string body = "",

@@ -33,6 +33,7 @@ Service::Service(engine::Engine& engine) : engine_(engine), control_(engine.toke
 Result<std::shared_ptr<Service>> Service::create(engine::Engine& engine, const Options& options) {
   std::shared_ptr<Service> service(new Service(engine));
   service->name_ = options.name.empty() ? engine.info().name : options.name;
+  service->log_ = options.log;
   const tokenizer::Tokenizer& tokenizer = engine.tokenizer();
   const std::string source =
       options.template_source ? *options.template_source : engine.info().chat_template.value_or("");

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,8 +31,9 @@ struct Counters {
 class Service {
  public:
   struct Options {
-    std::string name;                            // --name; empty: the model's own
-    std::optional<std::string> template_source;  // --chat-template-file; wins over the file's
+    std::string name;                             // --name; empty: the model's own
+    std::optional<std::string> template_source;   // --chat-template-file; wins over the file's
+    std::function<void(const std::string&)> log;  // told what no client sees; from any thread
   };
   // The engine must outlive the service's last call, not its destructor.
   // Errors: as ChatTemplate::compile, for the template that was given; a broken one in the file is
@@ -56,6 +58,9 @@ class Service {
   std::string make_id(std::string_view prefix) const;
   uint64_t draw() const;
 
+  void log(const std::string& message) const {
+    if (log_) log_(message);
+  }
   Counters& counters() const { return counters_; }
 
  private:
@@ -67,6 +72,7 @@ class Service {
   std::string template_error_;
   std::string format_ = "none";
   std::string warning_;
+  std::function<void(const std::string&)> log_;
   ControlTokens control_;
   int64_t created_ = 0;
   uint64_t id_key_ = 0;

@@ -232,26 +232,23 @@ Request Connection::make_request(bool with_body) {
   return request;
 }
 
-void Connection::begin_exchange() {
+void Connection::begin_exchange(const Request& request) {
+  deadline_.cancel();
   ++exchange_;
   answering_ = true;
   ended_ = false;
-  chunked_ = false;
+  streaming_ = false;
   callbacks_ = {};
+  keep_alive_ = parser_->keep_alive();
+  head_only_ = request.method == "HEAD";
+  chunked_ = parser_->get().version() >= 11;
+  allow_origin_ = origin_allowed(shared_->options.access, request) ? request.origin : "";
   ++shared_->n_active;
 }
 
 void Connection::dispatch() {
-  deadline_.cancel();
-  begin_exchange();
-  keep_alive_ = parser_->keep_alive();
-  head_only_ = parser_->get().method() == beast_http::verb::head;
   Request request = make_request(/*with_body=*/true);
-  if (origin_allowed(shared_->options.access, request)) {
-    allow_origin_ = request.origin;
-  } else {
-    allow_origin_.clear();
-  }
+  begin_exchange(request);
   parser_.reset();
   run([this, &request] {
     shared_->options.handler(
@@ -272,11 +269,9 @@ void Connection::run(const std::function<void()>& task) {
 // Answers without the handler, and closes: what follows on this connection cannot be trusted or is
 // not wanted.
 void Connection::refuse(int status, std::string message, std::string code) {
-  deadline_.cancel();
-  begin_exchange();
-  keep_alive_ = false;
-  head_only_ = parser_->get().method() == beast_http::verb::head;
   const Request request = make_request(/*with_body=*/false);
+  begin_exchange(request);
+  keep_alive_ = false;
   parser_.reset();
   Response response =
       shared_->options.error_response(status, std::move(message), std::move(code), request);
@@ -292,7 +287,7 @@ void Connection::release_body() {
 // ---------------------------------------------------------------- answering
 
 void Connection::send_response(const Response& response) {
-  if (ended_ || chunked_) return;
+  if (ended_ || streaming_) return;
   if (shared_->closing) keep_alive_ = false;
   pending_ += head(response, keep_alive_, allow_origin_);
   if (response.status != 204)
@@ -304,29 +299,36 @@ void Connection::send_response(const Response& response) {
 }
 
 void Connection::send_head(std::string_view content_type) {
-  if (ended_ || chunked_) return;
+  if (ended_ || streaming_) return;
   if (shared_->closing) keep_alive_ = false;
   Response response;
   response.content_type = content_type;
   response.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
-  pending_ += head(response, keep_alive_, allow_origin_) + "Transfer-Encoding: chunked\r\n\r\n";
-  chunked_ = true;
+  // HTTP/1.0 knows no chunks: there the body ends with the connection.
+  if (!chunked_) keep_alive_ = false;
+  pending_ += head(response, keep_alive_, allow_origin_);
+  pending_ += chunked_ ? "Transfer-Encoding: chunked\r\n\r\n" : "\r\n";
+  streaming_ = true;
   write();
 }
 
 void Connection::send_chunk(std::string_view bytes) {
-  if (ended_ || !chunked_ || bytes.empty()) return;
-  pending_ += fmt::format("{:x}\r\n", bytes.size());
+  if (ended_ || !streaming_ || bytes.empty()) return;
+  if (chunked_) pending_ += fmt::format("{:x}\r\n", bytes.size());
   pending_ += bytes;
-  pending_ += "\r\n";
+  if (chunked_) pending_ += "\r\n";
   write();
 }
 
 void Connection::send_end() {
-  if (ended_ || !chunked_) return;
-  pending_ += "0\r\n\r\n";
+  if (ended_ || !streaming_) return;
+  if (chunked_) pending_ += "0\r\n\r\n";
   ended_ = true;
-  write();
+  if (n_pending() > 0) {
+    write();
+  } else {
+    after_last_byte();
+  }
 }
 
 void Connection::reset() {

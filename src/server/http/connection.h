@@ -82,7 +82,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void dispatch();
   Request make_request(bool with_body);
   void refuse(int status, std::string message, std::string code);
-  void begin_exchange();
+  void begin_exchange(const Request& request);
   void end_exchange();
   void release_body();
 
@@ -107,8 +107,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool answering_ = false;
   bool head_only_ = false;  // HEAD
   bool keep_alive_ = false;
-  bool chunked_ = false;
-  bool ended_ = false;  // the last byte is in pending_ or behind
+  bool streaming_ = false;  // the head of a stream has been sent
+  bool chunked_ = false;    // its framing; HTTP/1.0 has none
+  bool ended_ = false;      // the last byte is in pending_ or behind
   uint64_t body_reserved_ = 0;
   std::string allow_origin_;
   Callbacks callbacks_;
