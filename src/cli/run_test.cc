@@ -1,0 +1,62 @@
+#include <gtest/gtest.h>
+
+#include "cli/cli.h"
+
+namespace tempo9::cli {
+namespace {
+
+struct Outcome {
+  int exit_code;
+  std::string out;
+  std::string err;
+};
+
+Outcome run_with(std::vector<std::string> args) {
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  const int exit_code = run(args, {});
+  return {exit_code, ::testing::internal::GetCapturedStdout(),
+          ::testing::internal::GetCapturedStderr()};
+}
+
+TEST(Run, Version) {
+  const Outcome outcome = run_with({"--version"});
+  EXPECT_EQ(outcome.exit_code, kExitOk);
+  EXPECT_TRUE(outcome.out.starts_with("tempo9 "));
+}
+
+TEST(Run, Help) {
+  for (const auto& args : {std::vector<std::string>{"--help"}, {"serve", "--help"}}) {
+    const Outcome outcome = run_with(args);
+    EXPECT_EQ(outcome.exit_code, kExitOk);
+    EXPECT_NE(outcome.out.find("--gguf"), std::string::npos);
+  }
+}
+
+TEST(Run, SlipsOfACommand) {
+  const Outcome outcome = run_with({"serv"});
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_NE(outcome.err.find("did you mean serve?"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST(Run, CommandsThatComeLater) {
+  for (const char* name : {"run", "pull", "doctor"}) {
+    const Outcome outcome = run_with({name});
+    EXPECT_EQ(outcome.exit_code, kExitUsage);
+    EXPECT_NE(outcome.err.find("not available yet"), std::string::npos);
+  }
+}
+
+TEST(Run, FileThatIsNotThere) {
+  for (const auto& args : {std::vector<std::string>{"/no/such.gguf"},
+                           {"serve", "/no/such.gguf"},
+                           {"--gguf", "/no/such.gguf"}}) {
+    const Outcome outcome = run_with(args);
+    EXPECT_EQ(outcome.exit_code, kExitFailure);
+    EXPECT_NE(outcome.err.find("/no/such.gguf"), std::string::npos) << outcome.err;
+  }
+}
+
+}  // namespace
+}  // namespace tempo9::cli
