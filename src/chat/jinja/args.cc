@@ -29,6 +29,12 @@ Result<Bound> bind(std::string_view function, const Args& args, std::initializer
   return Bound(std::move(values));
 }
 
+Result<Bound> bind_positional(std::string_view function, const Args& args,
+                              std::initializer_list<std::string_view> parameters, size_t n_required) {
+  if (!args.keyword.empty()) return type_error("{}() takes no keyword arguments", function);
+  return bind(function, args, parameters, n_required);
+}
+
 Result<int64_t> Bound::integer(size_t i, int64_t otherwise) const {
   if (!has(i)) return otherwise;
   return need_integer(*values_[i]);

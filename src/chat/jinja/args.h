@@ -31,6 +31,10 @@ class Bound {
 Result<Bound> bind(std::string_view function, const Args& args, std::initializer_list<std::string_view> parameters,
                    size_t n_required = 0);
 
+// For the functions of Python that take no names.
+Result<Bound> bind_positional(std::string_view function, const Args& args,
+                              std::initializer_list<std::string_view> parameters, size_t n_required = 0);
+
 // As Python's str-only arguments. Errors: TypeError.
 Result<const Text*> need_string(const Value& v);
 // Errors: TypeError; UndefinedError for an undefined value.

@@ -24,7 +24,7 @@ Result<Value> Interpreter::eval(const Expr& e) {
   if (e.kind == Expr::Kind::kConst) return e.value;
   T9_TRY(charge(1));
   Nesting nesting(&depth_);
-  if (nesting.too_deep(kMaxEvalDepth)) return template_error("the template recurses too deeply");
+  if (nesting.too_deep(kMaxEvalDepth)) return python_error("RecursionError", "the template nests too deeply");
   T9_TRY(Value v, eval_node(e));
   T9_TRY(check(v));
   return v;
@@ -64,6 +64,7 @@ Result<Value> Interpreter::eval_node(const Expr& e) {
     case Expr::Kind::kTest: {
       T9_TRY(Value input, eval(*e.operands[0]));
       T9_TRY(Args args, eval_args(e.call));
+      if (find_test(e.name) == nullptr) return template_error(fmt::format("No test named '{}' found.", e.name));
       T9_TRY(bool yes, apply_test(e.name, input, args));
       return Value::boolean(yes);
     }
@@ -421,20 +422,21 @@ Result<Value> Interpreter::eval_filter(const Expr& e, const Value* input) {
     v = *input;
   }
   T9_TRY(Args args, eval_args(e.call));
+  if (find_filter(e.name) == nullptr) return template_error(fmt::format("No filter named '{}' found.", e.name));
   return apply_filter(e.name, v, args);
 }
 
 Result<Value> Interpreter::apply_filter(std::string_view name, const Value& input, const Args& args) {
   T9_TRY(charge(1));
   Filter filter = find_filter(name);
-  if (filter == nullptr) return template_error(fmt::format("No filter named '{}' found.", name));
+  if (filter == nullptr) return template_error(fmt::format("No filter named '{}'.", name));
   return filter(*this, input, args);
 }
 
 Result<bool> Interpreter::apply_test(std::string_view name, const Value& input, const Args& args) {
   T9_TRY(charge(1));
   Test test = find_test(name);
-  if (test == nullptr) return template_error(fmt::format("No test named '{}' found.", name));
+  if (test == nullptr) return template_error(fmt::format("No test named '{}'.", name));
   return test(*this, input, args);
 }
 

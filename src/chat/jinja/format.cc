@@ -199,7 +199,8 @@ class PercentFormatter {
 
 class BraceFormatter {
  public:
-  BraceFormatter(Interpreter& interpreter, const Args& args) : interpreter_(interpreter), args_(args) {}
+  BraceFormatter(Interpreter& interpreter, const Args& args, bool escapes)
+      : interpreter_(interpreter), args_(args), escapes_(escapes) {}
 
   Result<Text> run(const Text& format, int depth) {
     if (depth > 2) return value_error("Max string recursion exceeded");
@@ -257,6 +258,7 @@ class BraceFormatter {
       else if (kind == 's') v = Value::string(python_str(v));
       else return value_error("Unknown conversion specifier {}", kind);
     }
+    if (escapes_) v = Value::string(escape_html(python_str(v)));
     Text spec_text = colon == std::string_view::npos ? Text() : field.slice(colon + 1, s.size());
     T9_TRY(Text spec, run(spec_text, depth + 1));
     return format_value(v, spec.view(), out);
@@ -332,6 +334,7 @@ class BraceFormatter {
 
   Interpreter& interpreter_;
   const Args& args_;
+  bool escapes_;  // the format is markup, so what goes in is escaped
   size_t next_ = 0;
   bool manual_ = false, automatic_ = false;
 };
@@ -347,7 +350,7 @@ Result<Value> percent_format(Interpreter& interpreter, const Text& format, const
 
 Result<Value> brace_format(Interpreter& interpreter, const Text& format, const Args& args) {
   for (const Value& v : args.positional) T9_TRY(interpreter.charge(v.weight()));
-  T9_TRY(Text text, BraceFormatter(interpreter, args).run(format, 0));
+  T9_TRY(Text text, BraceFormatter(interpreter, args, format.markup()).run(format, 0));
   text.set_markup(format.markup());
   return interpreter.make_text(std::move(text));
 }

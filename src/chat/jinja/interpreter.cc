@@ -153,7 +153,7 @@ Result<Interpreter::Flow> Interpreter::exec_in_frame(const Body& body, const Sco
 Result<Interpreter::Flow> Interpreter::exec(const Stmt& s) {
   T9_TRY(charge(1));
   Nesting nesting(&depth_);
-  if (nesting.too_deep(kMaxEvalDepth)) return template_error("the template recurses too deeply");
+  if (nesting.too_deep(kMaxEvalDepth)) return python_error("RecursionError", "the template nests too deeply");
   switch (s.kind) {
     case Stmt::Kind::kOutput:
       for (const ExprPtr& e : s.exprs) {
@@ -317,7 +317,8 @@ Pull Interpreter::make_pull(const Stmt& s, const Value& iterable, const FramePtr
 Result<Interpreter::Flow> Interpreter::exec_for(const Stmt& s) {
   T9_TRY(Value iterable, eval(*s.value));
   Flow flow = Flow::kNormal;
-  T9_TRY(Value text, run_loop(s, iterable, frame_, 0, &flow));
+  FramePtr outer = frame_;  // frame_ changes while the loop runs
+  T9_TRY(Value text, run_loop(s, iterable, outer, 0, &flow));
   if (s.recursive) T9_TRY(emit(text));
   return flow;
 }
@@ -327,7 +328,7 @@ Result<Value> Interpreter::run_loop(const Stmt& s, const Value& iterable, const 
                                     Flow* flow) {
   Nesting nesting(&call_depth_);
   if (s.recursive && nesting.too_deep(limits_.max_depth)) {
-    return make_error(ErrorCode::kResourceExhausted, "the template nests calls deeper than {}", limits_.max_depth);
+    return python_error("RecursionError", "the template nests calls deeper than {}", limits_.max_depth);
   }
   auto loop = std::make_shared<Loop>();
   Status status;
@@ -393,7 +394,7 @@ Status Interpreter::exec_call_block(const Stmt& s) {
 Result<Value> Interpreter::call_macro(const Macro& macro, const Args& args) {
   Nesting nesting(&call_depth_);
   if (nesting.too_deep(limits_.max_depth)) {
-    return make_error(ErrorCode::kResourceExhausted, "the template nests calls deeper than {}", limits_.max_depth);
+    return python_error("RecursionError", "the template nests calls deeper than {}", limits_.max_depth);
   }
   const Stmt& s = *macro.stmt;
   FramePtr caller = std::exchange(frame_, enter(s.scope, macro.closure));

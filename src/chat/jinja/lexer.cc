@@ -286,7 +286,7 @@ class Lexer {
         int v = i < s_.size() ? hex_value(s_[i]) : -1;
         return v >= 0 && v < other;
       };
-      if (other != 0 && digit_at(p)) {
+      if (other != 0 && (digit_at(p) || (p < s_.size() && s_[p] == '_' && digit_at(p + 1)))) {
         base = other;
         begin = p;
         while (digit_at(p) || (p < s_.size() && s_[p] == '_' && digit_at(p + 1))) ++p;

@@ -108,7 +108,7 @@ Result<Value> view(I&, const Value& self, const Args& args) {
 }
 
 Result<Value> dict_get(I& in, const Value& self, const Args& args) {
-  T9_TRY(Bound b, bind("get", args, {"key", "default"}, 1));
+  T9_TRY(Bound b, bind_positional("get", args, {"key", "default"}, 1));
   T9_TRY(check_hashable(b[0]));
   if (!b[0].is_string()) T9_TRY(in.charge(self.get<Dict>().entries.size()));
   if (const Value* v = self.get<Dict>().find(b[0])) return *v;
@@ -129,7 +129,7 @@ constexpr MethodEntry kDictMethods[] = {
 // ---- list, tuple, range
 
 Result<Value> count(I& in, const Value& self, const Args& args) {
-  T9_TRY(Bound b, bind("count", args, {"value"}, 1));
+  T9_TRY(Bound b, bind_positional("count", args, {"value"}, 1));
   T9_TRY(Items items, in.items_of(self));
   int64_t n = 0;
   for (const Value& item : items) {
@@ -140,7 +140,7 @@ Result<Value> count(I& in, const Value& self, const Args& args) {
 }
 
 Result<Value> index(I& in, const Value& self, const Args& args) {
-  T9_TRY(Bound b, bind("index", args, {"value", "start", "stop"}, 1));
+  T9_TRY(Bound b, bind_positional("index", args, {"value", "start", "stop"}, 1));
   T9_TRY(Items items, in.items_of(self));
   auto n = static_cast<int64_t>(items.size());
   T9_TRY(int64_t start, b.integer(1, 0));

@@ -27,7 +27,7 @@ Result<const Text*> optional_text(const Bound& b, size_t i) {
 
 template <Side side>
 Result<Value> strip_method(I& in, const Value& self, const Args& args) {
-  T9_TRY(Bound b, bind("strip", args, {"chars"}));
+  T9_TRY(Bound b, bind_positional("strip", args, {"chars"}));
   T9_TRY(const Text* chars, optional_text(b, 0));
   return in.make_text(strip(self.text(), side, chars));
 }
@@ -50,13 +50,13 @@ Result<Value> splitlines(I& in, const Value& self, const Args& args) {
 
 template <Case to>
 Result<Value> case_method(I& in, const Value& self, const Args& args) {
-  T9_TRY(bind("upper", args, {}));
+  T9_TRY(bind_positional("upper", args, {}));
   return in.make_text(to_case(self.text(), to));
 }
 
 template <Text (*f)(const Text&)>
 Result<Value> text_method(I& in, const Value& self, const Args& args) {
-  T9_TRY(bind("method", args, {}));
+  T9_TRY(bind_positional("method", args, {}));
   return in.make_text(f(self.text()));
 }
 
@@ -86,7 +86,7 @@ Result<Window> window(const Value& self, const Bound& b, size_t first) {
 
 template <bool at_start>
 Result<Value> with_method(I& in, const Value& self, const Args& args) {
-  T9_TRY(Bound b, bind(at_start ? "startswith" : "endswith", args, {"prefix", "start", "end"}, 1));
+  T9_TRY(Bound b, bind_positional(at_start ? "startswith" : "endswith", args, {"prefix", "start", "end"}, 1));
   T9_TRY(Window w, window(self, b, 1));
   std::string_view s = self.text().view().substr(w.begin, w.end - w.begin);
   auto matches = [&](std::string_view affix) {
@@ -109,7 +109,7 @@ Result<Value> with_method(I& in, const Value& self, const Args& args) {
 
 // found: characters from the start of the string, or -1.
 Result<int64_t> find_in(I& in, const Value& self, const Args& args, bool last) {
-  T9_TRY(Bound b, bind("find", args, {"sub", "start", "end"}, 1));
+  T9_TRY(Bound b, bind_positional("find", args, {"sub", "start", "end"}, 1));
   T9_TRY(const Text* sub, need_string(b[0]));
   T9_TRY(in.charge(self.weight()));
   T9_TRY(Window w, window(self, b, 1));
@@ -134,7 +134,7 @@ Result<Value> index_method(I& in, const Value& self, const Args& args) {
 }
 
 Result<Value> count(I& in, const Value& self, const Args& args) {
-  T9_TRY(Bound b, bind("count", args, {"sub", "start", "end"}, 1));
+  T9_TRY(Bound b, bind_positional("count", args, {"sub", "start", "end"}, 1));
   T9_TRY(const Text* sub, need_string(b[0]));
   T9_TRY(in.charge(self.weight()));
   T9_TRY(Window w, window(self, b, 1));
@@ -147,15 +147,16 @@ Result<Value> count(I& in, const Value& self, const Args& args) {
 }
 
 Result<Value> replace_method(I& in, const Value& self, const Args& args) {
-  T9_TRY(Bound b, bind("replace", args, {"old", "new", "count"}, 2));
+  T9_TRY(Bound b, bind_positional("replace", args, {"old", "new", "count"}, 2));
   T9_TRY(const Text* old, need_string(b[0]));
   T9_TRY(const Text* replacement, need_string(b[1]));
   T9_TRY(int64_t n, b.integer(2, -1));
+  if (self.text().markup()) return replace_text(in, self.text(), escape_html(*old), escape_html(*replacement), n);
   return replace_text(in, self.text(), *old, *replacement, n);
 }
 
 Result<Value> join_method(I& in, const Value& self, const Args& args) {
-  T9_TRY(Bound b, bind("join", args, {"iterable"}, 1));
+  T9_TRY(Bound b, bind_positional("join", args, {"iterable"}, 1));
   T9_TRY(Items items, in.items_of(b[0]));
   Text out;
   for (size_t i = 0; i < items.size(); ++i) {
@@ -173,7 +174,7 @@ Result<Value> join_method(I& in, const Value& self, const Args& args) {
 Result<Value> format_method(I& in, const Value& self, const Args& args) { return brace_format(in, self.text(), args); }
 
 Result<Value> format_map(I& in, const Value& self, const Args& args) {
-  T9_TRY(Bound b, bind("format_map", args, {"mapping"}, 1));
+  T9_TRY(Bound b, bind_positional("format_map", args, {"mapping"}, 1));
   if (!b[0].is(Type::kDict)) return type_error("format_map() argument must be a mapping");
   Args named;
   for (const auto& [key, value] : b[0].get<Dict>().entries) {
@@ -185,7 +186,7 @@ Result<Value> format_map(I& in, const Value& self, const Args& args) {
 // align: '<' ljust, '>' rjust, '^' center
 template <char align>
 Result<Value> justify(I& in, const Value& self, const Args& args) {
-  T9_TRY(Bound b, bind("just", args, {"width", "fillchar"}, 1));
+  T9_TRY(Bound b, bind_positional("just", args, {"width", "fillchar"}, 1));
   T9_TRY(int64_t width, need_integer(b[0]));
   Text fill(" ");
   if (b.has(1)) {
@@ -200,7 +201,7 @@ Result<Value> justify(I& in, const Value& self, const Args& args) {
 }
 
 Result<Value> zfill(I& in, const Value& self, const Args& args) {
-  T9_TRY(Bound b, bind("zfill", args, {"width"}, 1));
+  T9_TRY(Bound b, bind_positional("zfill", args, {"width"}, 1));
   T9_TRY(int64_t width, need_integer(b[0]));
   int64_t missing = std::max<int64_t>(width - *length_of(self), 0);
   T9_TRY(in.charge_text(static_cast<size_t>(missing) + self.text().size()));
@@ -214,7 +215,7 @@ Result<Value> zfill(I& in, const Value& self, const Args& args) {
 
 template <bool from_right>
 Result<Value> partition(I& in, const Value& self, const Args& args) {
-  T9_TRY(Bound b, bind("partition", args, {"sep"}, 1));
+  T9_TRY(Bound b, bind_positional("partition", args, {"sep"}, 1));
   T9_TRY(const Text* separator, need_string(b[0]));
   if (separator->empty()) return value_error("empty separator");
   const Text& text = self.text();
@@ -232,7 +233,7 @@ Result<Value> partition(I& in, const Value& self, const Args& args) {
 
 template <bool prefix>
 Result<Value> remove_affix(I& in, const Value& self, const Args& args) {
-  T9_TRY(Bound b, bind("removeprefix", args, {"affix"}, 1));
+  T9_TRY(Bound b, bind_positional("removeprefix", args, {"affix"}, 1));
   T9_TRY(const Text* affix, need_string(b[0]));
   const Text& text = self.text();
   bool has = prefix ? text.view().starts_with(affix->view()) : text.view().ends_with(affix->view());

@@ -15,10 +15,17 @@ Error unsupported(std::string_view op, const Value& a, const Value& b) {
 
 Error overflow() { return python_error("OverflowError", "integer too large (more than 64 bits)"); }
 
-Result<Value> checked(bool overflowed, int64_t value) {
-  if (overflowed) return overflow();
-  return Value::integer(value);
+using Exact = bool (*)(int64_t a, int64_t b, int64_t* result);  // false when it does not fit
+
+Result<Value> checked(Exact op, int64_t a, int64_t b) {
+  int64_t result = 0;
+  if (!op(a, b, &result)) return overflow();
+  return Value::integer(result);
 }
+
+bool add_exact(int64_t a, int64_t b, int64_t* r) { return !__builtin_add_overflow(a, b, r); }
+bool sub_exact(int64_t a, int64_t b, int64_t* r) { return !__builtin_sub_overflow(a, b, r); }
+bool mul_exact(int64_t a, int64_t b, int64_t* r) { return !__builtin_mul_overflow(a, b, r); }
 
 int64_t floor_div(int64_t a, int64_t b) {
   int64_t q = a / b;
@@ -46,10 +53,9 @@ Result<Value> integer_power(int64_t base, int64_t exponent) {
 }
 
 Result<Value> integer_op(std::string_view op, int64_t a, int64_t b) {
-  int64_t r = 0;
-  if (op == "+") return checked(__builtin_add_overflow(a, b, &r), r);
-  if (op == "-") return checked(__builtin_sub_overflow(a, b, &r), r);
-  if (op == "*") return checked(__builtin_mul_overflow(a, b, &r), r);
+  if (op == "+") return checked(add_exact, a, b);
+  if (op == "-") return checked(sub_exact, a, b);
+  if (op == "*") return checked(mul_exact, a, b);
   if (op == "**") return integer_power(a, b);
   if (b == 0) {
     return python_error("ZeroDivisionError", "{}",
@@ -58,7 +64,7 @@ Result<Value> integer_op(std::string_view op, int64_t a, int64_t b) {
   if (op == "/") return Value::real(static_cast<double>(a) / static_cast<double>(b));
   if (b == -1) {  // the one quotient that does not fit
     if (op == "%") return Value::integer(0);
-    return checked(a == INT64_MIN, a == INT64_MIN ? 0 : -a);
+    return checked(sub_exact, 0, a);
   }
   return Value::integer(op == "//" ? floor_div(a, b) : a - floor_div(a, b) * b);
 }

@@ -132,7 +132,7 @@ std::vector<Text> split_space(const Text& text, int64_t max_split) {
     if (at >= s.size()) return out;
     size_t begin = at;
     if (max_split >= 0 && static_cast<int64_t>(out.size()) >= max_split) {
-      out.push_back(strip(text.slice(begin, s.size()), Side::kRight, nullptr));
+      out.push_back(text.slice(begin, s.size()));
       return out;
     }
     skip(false);
@@ -155,7 +155,7 @@ std::vector<Text> rsplit_space(const Text& text, int64_t max_split) {
     skip(true);
     if (end == 0) break;
     if (max_split >= 0 && static_cast<int64_t>(out.size()) >= max_split) {
-      out.push_back(strip(text.slice(0, end), Side::kLeft, nullptr));
+      out.push_back(text.slice(0, end));
       break;
     }
     size_t stop = end;

@@ -1,0 +1,159 @@
+#include "chat/parsers/bare_calls.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+namespace tempo9::chat {
+namespace {
+
+constexpr std::string_view kFence = "```";
+constexpr std::array<std::string_view, 6> kLanguages = {"", "json", "JSON", "jsonl", "tool_call", "tool_calls"};
+constexpr std::array<std::string_view, 7> kTags = {"<tools>", "<tool>", "<function_call>", "<function_calls>",
+                                                   "<json>",  "<xml>",  "<response>"};
+
+bool blank_char(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+}  // namespace
+
+bool BareCalls::feed(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [this](char c) { return feed_char(c); });
+}
+
+bool BareCalls::feed_char(char c) {
+  switch (state_) {
+    case State::kOutside: return outside(c);
+    case State::kFenceOpen: return fence_open(c);
+    case State::kTagOpen: return tag_open(c);
+    case State::kInside: return inside(c);
+    case State::kClose:
+      word_ += c;
+      if (!close_.starts_with(word_)) return false;
+      if (word_ == close_) {
+        word_.clear();
+        state_ = State::kOutside;
+      }
+      return true;
+    case State::kJson: return json(c);
+  }
+  return false;
+}
+
+bool BareCalls::outside(char c) {
+  if (blank_char(c)) return true;
+  word_.assign(1, c);
+  if (c == '`') {
+    state_ = State::kFenceOpen;
+    return true;
+  }
+  if (c == '<') {
+    state_ = State::kTagOpen;
+    return true;
+  }
+  word_.clear();
+  json_ = JsonScanner();
+  value_.clear();
+  after_json_ = State::kOutside;
+  state_ = State::kJson;
+  return json(c);
+}
+
+bool BareCalls::fence_open(char c) {
+  if (word_.size() < kFence.size()) {
+    word_ += c;
+    return c == '`';
+  }
+  std::string_view language = std::string_view(word_).substr(kFence.size());
+  bool ends = blank_char(c) || c == '{' || c == '[';
+  if (!ends) {
+    word_ += c;
+    return std::any_of(kLanguages.begin(), kLanguages.end(), [&](std::string_view known) {
+      return known.starts_with(std::string_view(word_).substr(kFence.size()));
+    });
+  }
+  if (std::find(kLanguages.begin(), kLanguages.end(), language) == kLanguages.end()) return false;
+  word_.clear();
+  close_ = kFence;
+  state_ = State::kInside;
+  return inside(c);
+}
+
+bool BareCalls::tag_open(char c) {
+  word_ += c;
+  auto tag = std::find_if(kTags.begin(), kTags.end(), [&](std::string_view known) { return known.starts_with(word_); });
+  if (tag == kTags.end()) return false;
+  if (word_ == *tag) {
+    close_ = "</" + word_.substr(1);
+    word_.clear();
+    state_ = State::kInside;
+  }
+  return true;
+}
+
+bool BareCalls::inside(char c) {
+  if (blank_char(c)) return true;
+  if (c == close_[0]) {
+    word_.assign(1, c);
+    state_ = State::kClose;
+    return true;
+  }
+  json_ = JsonScanner();
+  value_.clear();
+  after_json_ = State::kInside;
+  state_ = State::kJson;
+  return json(c);
+}
+
+bool BareCalls::json(char c) {
+  // A list that does not begin with an object holds no calls.
+  if (json_.depth() == 1 && json_.in_array_at(0) && c != '{' && value_.find('{') == std::string::npos && !blank_char(c)) {
+    return false;
+  }
+  value_ += c;
+  switch (json_.feed(c)) {
+    case JsonScanner::Step::kError: return false;
+    case JsonScanner::Step::kKey: return json_key();
+    case JsonScanner::Step::kString: return json_string();
+    case JsonScanner::Step::kEnd: return value_end();
+    case JsonScanner::Step::kMore: return true;
+  }
+  return false;
+}
+
+bool BareCalls::at_call_level() const {
+  return json_.depth() == 1 || (json_.depth() == 2 && json_.in_array_at(0));
+}
+
+bool BareCalls::json_key() {
+  if (!at_call_level()) return true;
+  key_ = json_.string();
+  constexpr std::array<std::string_view, 6> kKeys = {"name", "arguments", "parameters", "type", "function", "id"};
+  return std::find(kKeys.begin(), kKeys.end(), key_) != kKeys.end();
+}
+
+bool BareCalls::json_string() {
+  if (!at_call_level()) return true;
+  if (key_ == "type") return json_.string() == "function";
+  // A name with escapes in it is compared when the value is complete.
+  if (key_ != "name" || json_.string().find('\\') != std::string::npos) return true;
+  return find_tool(tools_, json_.string()) != nullptr;
+}
+
+bool BareCalls::value_end() {
+  std::optional<std::vector<ParsedCall>> calls = parse_calls(value_, tools_, CallPlace::kBare);
+  if (!calls) return false;
+  calls_.insert(calls_.end(), calls->begin(), calls->end());
+  value_.clear();
+  state_ = after_json_;
+  return true;
+}
+
+std::vector<ParsedCall> BareCalls::finish(bool stopped) const {
+  if (!stopped) return {};
+  bool partial_close = state_ == State::kClose || state_ == State::kInside;
+  if (state_ != State::kOutside && !partial_close) return {};
+  return calls_;
+}
+
+}  // namespace tempo9::chat

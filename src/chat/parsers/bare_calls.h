@@ -1,0 +1,62 @@
+// Recognises a reply that is nothing but calls: bare or fenced JSON, one object or list after the other.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chat/parsers/call.h"
+#include "chat/parsers/json_scanner.h"
+
+namespace tempo9::chat {
+
+// Grammar: blank (item blank)*, item: JSON | ```lang blank (JSON blank)+ ``` | <tools> blank (JSON blank)+ </tools>
+// and likewise for a few tags that models use in place of their template's.
+class BareCalls {
+ public:
+  explicit BareCalls(const std::vector<Tool>& tools) : tools_(tools) {}
+
+  // Reads on. False as soon as the reply can no longer be only calls of declared tools; no further calls then.
+  bool feed(std::string_view text);
+
+  bool in_string() const { return state_ == State::kJson && json_.in_string(); }
+  // All that came is white space: nothing has been decided yet.
+  bool blank() const { return state_ == State::kOutside && calls_.empty() && word_.empty(); }
+
+  // At the end of the reply: the calls, or none if it is cut or there are none.
+  // stopped: the model ended the reply itself, so a fence may stay open.
+  std::vector<ParsedCall> finish(bool stopped) const;
+
+ private:
+  enum class State {
+    kOutside,    // between items
+    kFenceOpen,  // in "```json"
+    kTagOpen,    // in "<tools>"
+    kInside,     // in a fence or a tag, between values
+    kClose,      // in "```" or "</tools>" that ends the item
+    kJson,
+  };
+
+  bool feed_char(char c);
+  bool outside(char c);
+  bool fence_open(char c);
+  bool tag_open(char c);
+  bool inside(char c);
+  bool json(char c);
+  bool json_key();
+  bool json_string();
+  bool value_end();
+  bool at_call_level() const;
+
+  const std::vector<Tool>& tools_;
+  State state_ = State::kOutside;
+  State after_json_ = State::kOutside;
+  std::string word_;   // of a fence or tag, so far
+  std::string close_;  // what ends the item
+  JsonScanner json_;
+  std::string value_;
+  std::string key_;
+  std::vector<ParsedCall> calls_;
+};
+
+}  // namespace tempo9::chat
