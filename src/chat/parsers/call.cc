@@ -104,9 +104,9 @@ std::string make_call_id(uint64_t seed, int index) {
 }
 
 void append_call(const ParsedCall& call, int index, uint64_t id_seed, std::vector<Event>* out) {
-  out->push_back(ToolCallBegin{index, make_call_id(id_seed, index), call.name});
-  out->push_back(ToolCallArgsDelta{index, call.arguments.dump(-1, ' ', false, Json::error_handler_t::replace)});
-  out->push_back(ToolCallEnd{index});
+  out->emplace_back(std::in_place_type<ToolCallBegin>, index, make_call_id(id_seed, index), call.name);
+  out->emplace_back(std::in_place_type<ToolCallArgsDelta>, index, call.arguments.dump(-1, ' ', false, Json::error_handler_t::replace));
+  out->emplace_back(std::in_place_type<ToolCallEnd>, index);
 }
 
 }  // namespace tempo9::chat

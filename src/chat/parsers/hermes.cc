@@ -99,7 +99,7 @@ class HermesParser : public OutputParser {
     if (after_call_) text = without_blank_start(text);
     if (text.empty()) return;
     after_call_ = false;
-    out->push_back(TextDelta{std::string(text)});
+    out->emplace_back(std::in_place_type<TextDelta>, std::string(text));
   }
 
   // ---- inside a tag

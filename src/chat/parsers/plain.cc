@@ -9,7 +9,7 @@ namespace {
 class PlainParser : public OutputParser {
  public:
   void feed(std::string_view increment, bool, std::vector<Event>* out) override {
-    if (!increment.empty()) out->push_back(TextDelta{std::string(increment)});
+    if (!increment.empty()) out->emplace_back(std::in_place_type<TextDelta>, std::string(increment));
   }
   void finish(FinishReason, std::vector<Event>*) override {}
 };

@@ -114,7 +114,7 @@ class ThinkingSplitter : public OutputParser {
     if (!started_) text = without_blank_start(text);
     if (text.empty()) return;
     started_ = true;
-    out->push_back(ReasoningDelta{std::string(text)});
+    out->emplace_back(std::in_place_type<ReasoningDelta>, std::string(text));
   }
 
   std::unique_ptr<OutputParser> rest_;

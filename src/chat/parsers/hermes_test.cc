@@ -1,0 +1,192 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "chat/parser.h"
+
+namespace tempo9::chat {
+namespace {
+
+Tool tool(std::string name, Json properties = Json::object()) {
+  return {std::move(name), "", {{"type", "object"}, {"properties", std::move(properties)}}, {}};
+}
+
+std::vector<Tool> tools() {
+  return {tool("get_weather", {{"city", {{"type", "string"}}}, {"days", {{"type", "integer"}}}, {"near", {{"type", "boolean"}}}}),
+          tool("write", {{"path", {{"type", "string"}}}, {"content", {{"type", "string"}}}}), tool("now")};
+}
+
+ParsedReply parse(std::string_view reply, FinishReason reason = FinishReason::kStop) {
+  ParserOptions options;
+  options.tools = tools();
+  auto parser = make_parser("hermes", options);
+  std::vector<Event> events;
+  (*parser)->feed(reply, false, &events);
+  (*parser)->finish(reason, &events);
+  return join_events(events);
+}
+
+struct Call {
+  std::string name, arguments;
+  bool operator==(const Call&) const = default;
+};
+void PrintTo(const Call& c, std::ostream* os) { *os << c.name << c.arguments; }
+
+std::vector<Call> calls(const ParsedReply& reply) {
+  std::vector<Call> out;
+  for (const ToolCall& c : reply.calls) out.push_back({c.name, c.arguments.get<std::string>()});
+  return out;
+}
+
+using Calls = std::vector<Call>;
+
+TEST(Hermes, TaggedCalls) {
+  ParsedReply one = parse("<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Lund\", \"days\": 2}}\n</tool_call>");
+  EXPECT_EQ(calls(one), (Calls{{"get_weather", R"({"city":"Lund","days":2})"}}));
+  EXPECT_EQ(one.text, "");
+  // Keys in any order, no white space, prose before.
+  ParsedReply two = parse("I look.\n<tool_call>{\"arguments\":{\"city\":\"Lund\"},\"name\":\"get_weather\"}</tool_call><tool_call>{\"name\":\"now\"}</tool_call>\n");
+  EXPECT_EQ(calls(two), (Calls{{"get_weather", R"({"city":"Lund"})"}, {"now", "{}"}}));
+  EXPECT_EQ(two.text, "I look.");
+  EXPECT_NE(two.calls[0].id, two.calls[1].id);
+  // Arguments as JSON text; closing marks and quotes inside strings; a raw line break.
+  EXPECT_EQ(calls(parse("<tool_call>{\"name\":\"write\",\"arguments\":\"{\\\"path\\\": \\\"a\\\"}\"}</tool_call>")),
+            (Calls{{"write", R"({"path":"a"})"}}));
+  EXPECT_EQ(calls(parse("<tool_call>{\"name\":\"write\",\"arguments\":{\"content\":\"</tool_call>\\\"}\\n\n\"}}</tool_call>")),
+            (Calls{{"write", R"({"content":"</tool_call>\"}\n\n"})"}}));
+  // The model ended the reply without the closing mark.
+  EXPECT_EQ(calls(parse("<tool_call>{\"name\":\"now\",\"arguments\":{}}")), (Calls{{"now", "{}"}}));
+}
+
+TEST(Hermes, IndexCountsCallsAndNotTools) {
+  ParserOptions options;
+  options.tools = tools();
+  auto parser = make_parser("hermes", options);
+  std::vector<Event> events;
+  (*parser)->feed("<tool_call>{\"name\":\"now\"}</tool_call><tool_call>{\"name\":\"get_weather\",\"arguments\":{}}</tool_call>", false, &events);
+  (*parser)->finish(FinishReason::kStop, &events);
+  ASSERT_EQ(events.size(), 6u);
+  EXPECT_EQ(std::get<ToolCallBegin>(events[0]).index, 0);
+  EXPECT_EQ(std::get<ToolCallArgsDelta>(events[1]), (ToolCallArgsDelta{0, "{}"}));
+  EXPECT_EQ(std::get<ToolCallBegin>(events[3]).index, 1);
+  EXPECT_EQ(std::get<ToolCallBegin>(events[3]).name, "get_weather");
+}
+
+TEST(Hermes, BrokenCallsAreText) {
+  for (std::string reply : {
+           "<tool_call>{\"name\":",
+           "<tool_call>{\"name\":\"now\",\"arguments\":{}",
+           "<tool_call>{'name': 'now'}</tool_call>",
+           "<tool_call>[1]</tool_call>",
+           "<tool_call>{\"arguments\":{}}</tool_call>",
+           "<tool_call>{\"name\":\"now\",\"arguments\":[1]}</tool_call>",
+           "<tool_call>{\"name\":\"now\",\"arguments\":\"{\"}</tool_call>",
+           "<tool_call></tool_call>",
+           "see <tool_call> for more",
+       }) {
+    SCOPED_TRACE(reply);
+    ParsedReply parsed = parse(reply);
+    EXPECT_EQ(parsed.text, reply);
+    EXPECT_TRUE(parsed.calls.empty());
+  }
+  // What follows a broken call is still read.
+  ParsedReply mixed = parse("<tool_call>{bad}</tool_call>\n<tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>");
+  EXPECT_EQ(mixed.text, "<tool_call>{bad}</tool_call>");
+  EXPECT_EQ(calls(mixed), (Calls{{"now", "{}"}}));
+}
+
+TEST(Hermes, ACallCutByTheLimitIsText) {
+  for (std::string reply : {"<tool_call>{\"name\":\"now\",\"arguments\":{}}", "```json\n{\"name\":\"now\",\"arguments\":{}}", "{\"name\":\"now\",\"arguments\":{}"}) {
+    ParsedReply parsed = parse(reply, FinishReason::kLength);
+    EXPECT_EQ(parsed.text, reply);
+    EXPECT_TRUE(parsed.calls.empty());
+  }
+}
+
+TEST(Hermes, AReplyThatIsOnlyJson) {
+  Call lund = {"get_weather", R"({"city":"Lund"})"};
+  std::string json = R"({"name": "get_weather", "arguments": {"city": "Lund"}})";
+  EXPECT_EQ(calls(parse(json)), Calls{lund});
+  EXPECT_EQ(calls(parse("\n" + json + "\n")), Calls{lund});
+  EXPECT_EQ(calls(parse("```json\n" + json + "\n```")), Calls{lund});
+  EXPECT_EQ(calls(parse("```\n" + json + "\n```\n")), Calls{lund});
+  EXPECT_EQ(calls(parse("```json\n" + json)), Calls{lund});
+  EXPECT_EQ(calls(parse(json + "\n" + json)), (Calls{lund, lund}));
+  EXPECT_EQ(calls(parse("[" + json + ", " + json + "]")), (Calls{lund, lund}));
+  EXPECT_EQ(calls(parse("```json\n[" + json + "]\n```")), Calls{lund});
+  EXPECT_EQ(calls(parse("```json\n" + json + "\n" + json + "\n```\n\n```json\n" + json + "\n```")), (Calls{lund, lund, lund}));
+  EXPECT_EQ(calls(parse(R"({"type": "function", "function": {"name": "get_weather", "arguments": {"city": "Lund"}}})")), Calls{lund});
+  EXPECT_EQ(calls(parse(R"({"name": "get_weather", "parameters": {"city": "Lund"}})")), Calls{lund});
+  EXPECT_EQ(calls(parse("<think>\nI call.\n</think>\n\n" + json)), Calls{lund});
+}
+
+TEST(Hermes, JsonThatIsNoCallIsText) {
+  std::string json = R"({"name": "get_weather", "arguments": {"city": "Lund"}})";
+  for (std::string reply : {
+           std::string(R"({"name": "other", "arguments": {}})"),
+           std::string(R"({"name": "Bob", "age": 3})"),
+           std::string(R"({"name": "now", "arguments": {}, "note": 1})"),
+           std::string(R"({"name": "now"})"),
+           std::string("{\"city\": \"Lund\"}"),
+           std::string("[1, 2, 3]"),
+           "For example: " + json,
+           json + "\nThis calls the tool.",
+           "```json\n" + json + "\n```\nRun this.",
+           "Use\n```json\n" + json + "\n```",
+       }) {
+    SCOPED_TRACE(reply);
+    ParsedReply parsed = parse(reply);
+    EXPECT_EQ(parsed.text, reply);
+    EXPECT_TRUE(parsed.calls.empty());
+  }
+}
+
+TEST(Hermes, TextIsHeldOnlyWhileItCanBecomeACall) {
+  auto first_text_after = [](std::string_view reply) {
+    ParserOptions options;
+    options.tools = tools();
+    auto parser = make_parser("hermes", options);
+    std::vector<Event> events;
+    for (size_t i = 0; i < reply.size(); ++i) {
+      (*parser)->feed(reply.substr(i, 1), false, &events);
+      if (!events.empty()) return static_cast<int>(i);
+    }
+    return -1;
+  };
+  EXPECT_EQ(first_text_after("Hello"), 0);
+  EXPECT_EQ(first_text_after("{\"city\": 1}"), 6);                    // a key that no call has
+  EXPECT_EQ(first_text_after("{\"name\": \"bob\", \"x\": 1}"), 13);   // a tool that is not offered
+  EXPECT_EQ(first_text_after("```python\nx"), 3);
+  EXPECT_EQ(first_text_after("[link](x)"), 1);
+  EXPECT_EQ(first_text_after("{\"name\": \"now\", \"arguments\": {"), -1);
+}
+
+TEST(Hermes, MentionedWhileThinkingIsNoCall) {
+  ParsedReply reply = parse("<think>I could emit <tool_call>{\"name\":\"rm\",\"arguments\":{}}</tool_call> but no.</think>Done.");
+  EXPECT_EQ(reply.reasoning, "I could emit <tool_call>{\"name\":\"rm\",\"arguments\":{}}</tool_call> but no.");
+  EXPECT_EQ(reply.text, "Done.");
+  EXPECT_TRUE(reply.calls.empty());
+}
+
+TEST(Hermes, MarksOfTheVocabularyMustBeTokens) {
+  ParserOptions options;
+  options.tools = tools();
+  options.has_token = [](std::string_view s) { return s == "<tool_call>" || s == "</tool_call>"; };
+  std::string body = "{\"name\":\"write\",\"arguments\":{\"content\":\"</tool_call>\"}}";
+  auto run = [&](bool token) {
+    auto parser = make_parser("hermes", options);
+    std::vector<Event> events;
+    (*parser)->feed("<tool_call>", token, &events);
+    (*parser)->feed(body.substr(0, 43), false, &events);
+    (*parser)->feed("</tool_call>", true, &events);  // inside a string: text
+    (*parser)->feed(body.substr(55), false, &events);
+    (*parser)->feed("</tool_call>", token, &events);
+    (*parser)->finish(FinishReason::kStop, &events);
+    return join_events(events);
+  };
+  ASSERT_EQ(body.substr(43, 12), "</tool_call>");
+  EXPECT_EQ(calls(run(true)), (Calls{{"write", R"({"content":"</tool_call>"})"}}));
+  EXPECT_EQ(run(false).text, "<tool_call>" + body + "</tool_call>");
+}
+
+}  // namespace
+}  // namespace tempo9::chat
