@@ -78,7 +78,7 @@ class StringIndex {
 template <typename Value>
 class IntegerMap {
  public:
-  void reserve(size_t n) { slots_.assign(std::bit_ceil(n * 2 + 2), Slot{}); }
+  void reserve(size_t n) { slots_.assign(std::bit_ceil(n + n / 3 + 2), Slot{}); }
 
   // The first value of a key stays. Requires: no more insertions than reserved.
   void insert(uint64_t key, Value value) {

@@ -53,21 +53,21 @@ void Merger::merge_short(std::vector<TokenId>* symbols) {
 void Merger::grow_queue_index() {
   queue_index_.assign(std::max<size_t>(64, queue_index_.size() * 2), 0);
   for (uint32_t q = 0; q < queues_.size(); ++q) {
-    size_t i = mix(queues_[q].rank) & (queue_index_.size() - 1);
+    size_t i = mix(queues_[q].merge.rank) & (queue_index_.size() - 1);
     while (queue_index_[i] != 0) i = (i + 1) & (queue_index_.size() - 1);
     queue_index_[i] = q + 1;
   }
 }
 
-// Number of the queue for this rank, made if there is none.
-uint32_t Merger::queue_of(uint32_t rank) {
+// Number of the queue for this merge, made if there is none.
+uint32_t Merger::queue_of(TokenId left, TokenId right, Merge merge) {
   if (queues_.size() * 2 >= queue_index_.size()) grow_queue_index();
   const size_t mask = queue_index_.size() - 1;
-  size_t i = mix(rank) & mask;
+  size_t i = mix(merge.rank) & mask;
   for (; queue_index_[i] != 0; i = (i + 1) & mask) {
-    if (queues_[queue_index_[i] - 1].rank == rank) return queue_index_[i] - 1;
+    if (queues_[queue_index_[i] - 1].merge.rank == merge.rank) return queue_index_[i] - 1;
   }
-  queues_.push_back(Queue{.rank = rank});
+  queues_.push_back(Queue{.left = left, .right = right, .merge = merge});
   queue_index_[i] = static_cast<uint32_t>(queues_.size());
   return queue_index_[i] - 1;
 }
@@ -91,17 +91,20 @@ uint32_t Merger::Queue::pop() {
   return position;
 }
 
+void Merger::Queue::clear() {
+  waiting = heap = false;
+  next = 0;
+  positions = {};
+}
+
 // Looks up the pair that starts at position and queues it.
 void Merger::link(uint32_t position) {
-  Node& node = nodes_[position];
-  const Merge* m = node.next == kNoPosition ? nullptr : table_.find(node.symbol, nodes_[node.next].symbol);
-  if (m == nullptr) {
-    node.rank = kNoRank;
-    return;
-  }
-  node.rank = m->rank;
-  node.merged = m->merged;
-  const uint32_t number = queue_of(m->rank);
+  const Node& node = nodes_[position];
+  if (node.next == kNoPosition) return;
+  const TokenId right = nodes_[node.next].symbol;
+  const Merge* m = table_.find(node.symbol, right);
+  if (m == nullptr) return;
+  const uint32_t number = queue_of(node.symbol, right, *m);
   Queue& queue = queues_[number];
   queue.push(position);
   if (!queue.waiting) {
@@ -112,20 +115,20 @@ void Merger::link(uint32_t position) {
   if (m->rank < current_rank_) interrupted_ = true;
 }
 
-void Merger::merge_at(uint32_t position) {
+void Merger::merge_at(uint32_t position, TokenId merged) {
   Node& node = nodes_[position];
   const uint32_t right = node.next;
-  node.symbol = node.merged;
+  node.symbol = merged;
   node.next = nodes_[right].next;
-  nodes_[right].rank = kNoRank;
+  nodes_[right].symbol = -1;
   if (node.next != kNoPosition) nodes_[node.next].previous = position;
   // Left first, so that positions go into a queue in ascending order.
   if (node.previous != kNoPosition) link(node.previous);
   link(position);
 }
 
-// One queue per rank instead of one heap of all pairs: a text has few different ranks, and the positions of one rank
-// come nearly sorted. A merge may make a pair of a lower rank than the one being worked on; that one goes first.
+// One queue per kind of pair instead of one heap of all pairs: a text has few kinds, and the positions of one come
+// nearly sorted. A merge may make a pair of a lower rank than the one being worked on; that one goes first.
 void Merger::merge_long(std::vector<TokenId>* symbols) {
   const auto n = static_cast<uint32_t>(symbols->size());
   nodes_.resize(n);
@@ -134,24 +137,27 @@ void Merger::merge_long(std::vector<TokenId>* symbols) {
   waiting_.clear();
   current_rank_ = 0;
   for (uint32_t i = 0; i < n; ++i) {
-    nodes_[i] = {(*symbols)[i], i == 0 ? kNoPosition : i - 1, i + 1 == n ? kNoPosition : i + 1, kNoRank, -1};
+    nodes_[i] = {(*symbols)[i], i == 0 ? kNoPosition : i - 1, i + 1 == n ? kNoPosition : i + 1};
   }
   for (uint32_t i = 0; i + 1 < n; ++i) link(i);
 
   while (!waiting_.empty()) {
     const uint64_t entry = waiting_.front();
     const auto q = static_cast<uint32_t>(entry);
-    current_rank_ = queues_[q].rank;
+    const TokenId left = queues_[q].left, right = queues_[q].right, merged = queues_[q].merge.merged;
+    current_rank_ = queues_[q].merge.rank;
     interrupted_ = false;
-    // A merge queues no pair of its own rank: what it makes is longer than what this rank merges. (It may make new
+    // A merge queues no pair of its own kind: what it makes is longer than what this one merges. (It may make new
     // queues, so no reference into queues_ is held over it.)
     while (!interrupted_ && !queues_[q].empty()) {
       const uint32_t position = queues_[q].pop();
-      if (nodes_[position].rank == current_rank_) merge_at(position);
+      const Node& node = nodes_[position];
+      if (node.symbol != left || node.next == kNoPosition || nodes_[node.next].symbol != right) continue;
+      merge_at(position, merged);
     }
     // Interrupted by a lower rank, the entry is not in front any more: it stays, and its turn comes again.
     if (waiting_.front() == entry) {
-      queues_[q] = Queue{.rank = queues_[q].rank};
+      queues_[q].clear();
       std::pop_heap(waiting_.begin(), waiting_.end(), std::greater<>());
       waiting_.pop_back();
     }

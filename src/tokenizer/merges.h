@@ -43,15 +43,16 @@ class Merger {
   void merge_short(std::vector<TokenId>* symbols);
   void merge_long(std::vector<TokenId>* symbols);
   void link(uint32_t position);
-  void merge_at(uint32_t position);
+  void merge_at(uint32_t position, TokenId merged);
 
   static constexpr uint32_t kNoRank = UINT32_MAX;
   static constexpr uint32_t kNoPosition = UINT32_MAX;
 
-  // Positions whose pair has this rank, or had it when they were put in: they are checked when taken out. Comes out
+  // Positions where one pair stands, or stood when they were put in: they are checked when taken out. They come out
   // in ascending order: a plain queue while what goes in is ascending, from then on a heap.
   struct Queue {
-    uint32_t rank = 0;
+    TokenId left = 0, right = 0;
+    Merge merge = {};
     bool waiting = false;  // in waiting_
     bool heap = false;
     size_t next = 0;  // queue only: positions before it are used up
@@ -59,15 +60,14 @@ class Merger {
     bool empty() const { return next == positions.size(); }
     void push(uint32_t position);
     uint32_t pop();
+    void clear();  // gives its memory back, too
   };
   struct Node {
-    TokenId symbol;
+    TokenId symbol;  // -1: merged into one to the left
     uint32_t previous, next;
-    uint32_t rank;  // of the pair that starts here; kNoRank: none
-    TokenId merged;
   };
 
-  uint32_t queue_of(uint32_t rank);
+  uint32_t queue_of(TokenId left, TokenId right, Merge merge);
   void grow_queue_index();
 
   const MergeTable& table_;

@@ -97,49 +97,63 @@ void recompose(std::vector<Item>* items) {
   items->resize(n);
 }
 
-bool may_change(std::string_view text) {
-  const char* p = text.data();
-  const char* end = p + text.size();
+// Appends the NFC of [p, end).
+void append_nfc(const char* p, const char* end, std::vector<Item>* items, std::string* out) {
+  items->clear();
   while (p < end) {
-    if (static_cast<unsigned char>(*p) < 0x80) {
-      ++p;
-      continue;
-    }
-    const Character c = decode_multibyte(p, end);
-    if ((c.classes & kNotNfcSafe) != 0) return true;
-    p += c.n_bytes;
-  }
-  return false;
-}
-
-}  // namespace
-
-bool to_nfc(std::string_view text, std::string* out) {
-  if (!may_change(text)) return false;
-  std::vector<Item> items;
-  items.reserve(text.size());
-  const char* end = text.data() + text.size();
-  for (const char* p = text.data(); p < end;) {
-    const Character c = tokenizer::decode(p, end);
+    const Character c = decode(p, end);
     if (c.code == kInvalid) {
-      items.push_back({kRawByte + static_cast<unsigned char>(*p), 0});
+      items->push_back({kRawByte + static_cast<unsigned char>(*p), 0});
     } else {
-      decompose(c.code, &items);
+      decompose(c.code, items);
     }
     p += c.n_bytes;
   }
-  reorder(&items);
-  recompose(&items);
-  out->clear();
-  out->reserve(text.size());
-  for (const Item item : items) {
+  reorder(items);
+  recompose(items);
+  for (const Item item : *items) {
     if (item.code >= kRawByte) {
       out->push_back(static_cast<char>(item.code - kRawByte));
     } else {
       append_utf8(item.code, out);
     }
   }
-  return true;
+}
+
+}  // namespace
+
+// A safe character starts afresh: it has class 0 and composes with nothing before it. So only stretches of unsafe ones
+// change, together with the character in front of each.
+bool to_nfc(std::string_view text, std::string* out) {
+  const char* const end = text.data() + text.size();
+  const char* done = text.data();  // all before is in out
+  const char* before = done;       // start of the character before p
+  std::vector<Item> items;
+  bool changed = false;
+  for (const char* p = done; p < end;) {
+    const Character c = decode(p, end);
+    if ((c.classes & kNotNfcSafe) == 0) {
+      before = p;
+      p += c.n_bytes;
+      continue;
+    }
+    if (!changed) {
+      changed = true;
+      out->clear();
+      out->reserve(text.size());
+    }
+    const char* stretch_end = p + c.n_bytes;
+    while (stretch_end < end) {
+      const Character next = decode(stretch_end, end);
+      if ((next.classes & kNotNfcSafe) == 0) break;
+      stretch_end += next.n_bytes;
+    }
+    out->append(done, before);
+    append_nfc(before, stretch_end, &items, out);
+    p = before = done = stretch_end;
+  }
+  if (changed) out->append(done, end);
+  return changed;
 }
 
 }  // namespace tempo9::tokenizer
