@@ -96,9 +96,11 @@ class Neighbours:
 
 
 def requests(prompts, n_new):
-    """(prompt, fields): greedy with log-probabilities over prompt and reply, and sampled."""
+    """(prompt, fields): greedy with log-probabilities over prompt and reply, over the reply only (so that the prompt may
+    come from the cache), and sampled."""
     for prompt in prompts:
         yield prompt, {"max_tokens": n_new, "logprobs": 5, "echo": True}
+        yield prompt, {"max_tokens": n_new, "logprobs": 5}
         yield prompt, {"max_tokens": n_new} | SAMPLED
 
 
@@ -107,8 +109,10 @@ def check(path, isa, prompts, neighbours, n_new, kv_type="f16", max_length=2048)
     with Server(path, threads=1, isa=isa, kv_type=kv_type, max_length=max_length) as server:
         first = [result(server.complete(p, **fields)) for p, fields in wanted]
         assert all(r["completion_tokens"] == n_new for r in first)
-        again = [result(server.complete(p, **fields)) for p, fields in reversed(wanted)]
-        assert again[::-1] == first, "the second time, with whatever prefix is cached"
+        replies = [server.complete(p, **fields) for p, fields in reversed(wanted)]
+        assert [result(r) for r in replies][::-1] == first, "the second time, with whatever prefix is cached"
+        cached_tokens = [r["usage"]["prompt_tokens_details"]["cached_tokens"] for r in replies]
+        assert any(cached_tokens), "nothing came from the prefix cache, so nothing was tested"
     with Server(path, threads=2, isa=isa, kv_type=kv_type, max_length=max_length) as server:
         with Neighbours(server, neighbours, seed=path.name):
             beside = [result(server.complete(p, **fields)) for p, fields in wanted]
