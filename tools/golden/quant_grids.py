@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes src/quant/*_grid.inc: the codebooks of the IQ formats, from the numbers in the gguf package.
 
-Run from the repository root: python3 tools/golden/quant_grids.py   (needs: gguf, numpy; see requirements-dev.txt)
+Run from the repository root: python3 tools/golden/quant_grids.py   (needs: gguf, numpy; see requirements-test.txt)
 One line of output holds eight 16-bit entries; an entry packs one grid vector, first code in the lowest bits.
 """
 import pathlib
