@@ -6,12 +6,14 @@
 
 namespace tempo9::cpu::avx2 {
 
-#include "cpu/generic/attention.inl.h"
+// clang-format off: each needs the ones before it.
+#include "cpu/generic/math.inl.h"
 #include "cpu/generic/formats.inl.h"
 #include "cpu/generic/linear_float.inl.h"
 #include "cpu/generic/linear_quant.inl.h"
-#include "cpu/generic/math.inl.h"
 #include "cpu/generic/rows.inl.h"
+#include "cpu/generic/attention.inl.h"
 #include "cpu/generic/table.inl.h"
+// clang-format on
 
 }  // namespace tempo9::cpu::avx2
