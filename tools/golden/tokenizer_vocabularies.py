@@ -99,7 +99,7 @@ EXTRA = {
 }  # fmt: skip
 
 
-def write(path, model, pre, tokens, types, merges=None, scores=None):
+def write(path, model, pre, tokens, types, merges=None, scores=None, add_space_prefix=None):
     writer = gguf.GGUFWriter(str(path), "llama")
     writer.add_tokenizer_model(model)
     writer.add_tokenizer_pre(pre)
@@ -109,6 +109,8 @@ def write(path, model, pre, tokens, types, merges=None, scores=None):
         writer.add_token_merges(merges)
     if scores is not None:
         writer.add_token_scores(scores)
+    if add_space_prefix is not None:
+        writer.add_add_space_prefix(add_space_prefix)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
