@@ -13,18 +13,16 @@ namespace tempo9 {
 inline constexpr double kLn2Hi = 6.93147180369123816490e-01;  // its low 32 bits are zero: k * kLn2Hi is exact
 inline constexpr double kLn2Lo = 1.90821492927058770002e-10;
 
+// Without branches, so that loops over it are vectorised.
 inline double portable_exp(double x) {
-  if (!(x >= -708.0)) {
-    return x != x ? x : 0.0;
-  }
-  if (x > 709.0) {
-    return std::numeric_limits<double>::infinity();
-  }
+  const double low = x < -708.0 ? -708.0 : x;
+  const double clamped = low > 709.0 ? 709.0 : low;
   constexpr double kLog2E = 1.44269504088896338700;
   constexpr double kRound = 0x1.8p52;  // adding it leaves the nearest integer in the low bits
-  const double k = (x * kLog2E + kRound) - kRound;
-  const double r = (x - k * kLn2Hi) - k * kLn2Lo;  // |r| <= ln2 / 2
-  double p = 1.0 / 6227020800.0;                   // 1 / 13!
+  const double shifted = clamped * kLog2E + kRound;
+  const double k = shifted - kRound;
+  const double r = (clamped - k * kLn2Hi) - k * kLn2Lo;  // |r| <= ln2 / 2
+  double p = 1.0 / 6227020800.0;                         // 1 / 13!
   p = p * r + 1.0 / 479001600.0;
   p = p * r + 1.0 / 39916800.0;
   p = p * r + 1.0 / 3628800.0;
@@ -36,8 +34,13 @@ inline double portable_exp(double x) {
   p = p * r + 1.0 / 24.0;
   p = p * r + 1.0 / 6.0;
   p = p * r + 0.5;
-  const double value = 1.0 + (r + r * r * p);
-  return value * std::bit_cast<double>((static_cast<int64_t>(k) + 1023) << 52);
+  const double mantissa = 1.0 + (r + r * r * p);
+  // Times 2^k: k stands in the low bits of shifted, and the product is a normal number.
+  const double value = std::bit_cast<double>(std::bit_cast<uint64_t>(mantissa) +
+                                             (std::bit_cast<uint64_t>(shifted) << 52));
+  const double above = x > 709.0 ? std::numeric_limits<double>::infinity() : value;
+  const double result = x < -708.0 ? 0.0 : above;
+  return x != x ? x : result;
 }
 
 // log(0) is -infinity, below zero NaN.

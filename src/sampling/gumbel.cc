@@ -43,6 +43,9 @@ TokenId draw(const NoiseKey& key, const std::vector<Candidate>& candidates) {
   uint32_t block_index = ~0u;
   PhiloxBlock block{};
   for (const Candidate& c : candidates) {
+    if (c.score + kNoiseSpan < best.score) {
+      continue;
+    }
     const auto token = static_cast<uint32_t>(c.id);
     if (token / 4 != block_index) {
       block_index = token / 4;

@@ -15,7 +15,10 @@ struct NoiseKey {
   uint32_t position = 0;  // in the reply
 };
 
-// The standard Gumbel noise of a token, in [-3.2, 22.9].
+// Noise is in [-3.2, 22.9], so a score this far below the best one is never drawn.
+inline constexpr double kNoiseSpan = 26.5;
+
+// The standard Gumbel noise of a token.
 double gumbel_noise(const NoiseKey& key, TokenId id);
 
 // The candidate with the largest score + noise: a draw from softmax(scores). Independent of the candidates' order.

@@ -1,8 +1,8 @@
 #include "sampling/logprobs.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
 
 #include "base/math.h"
 
@@ -27,18 +27,28 @@ std::vector<Candidate> best_candidates(std::span<const float> logits, uint32_t n
   return best;
 }
 
+// The sum of e^(logit - top) in order of the ids; what is no number weighs nothing.
+double sum_of_weights(std::span<const float> logits, double top) {
+  constexpr size_t kBlock = 256;
+  std::array<double, kBlock> weights;
+  double sum = 0.0;
+  for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
+    const size_t n = std::min(kBlock, logits.size() - begin);
+    for (size_t i = 0; i < n; ++i) {  // apart from the sum, so that it is vectorised
+      weights[i] = portable_exp(static_cast<double>(logits[begin + i]) - top);
+    }
+    for (size_t i = 0; i < n; ++i) {
+      sum += weights[i] == weights[i] ? weights[i] : 0.0;
+    }
+  }
+  return sum;
+}
+
 }  // namespace
 
 Logprobs logprobs(std::span<const float> logits, TokenId id, uint32_t n_top, uint32_t n_tokens) {
-  float top = -std::numeric_limits<float>::infinity();
-  for (const float x : logits) {
-    top = x > top ? x : top;
-  }
-  double sum = 0.0;
-  for (const float x : logits) {
-    const double weight = portable_exp(static_cast<double>(x) - static_cast<double>(top));
-    sum += weight == weight ? weight : 0.0;
-  }
+  const float top = max_logit(logits);
+  const double sum = sum_of_weights(logits, static_cast<double>(top));
   const double log_sum = portable_log(sum);
   const auto finite = [top, log_sum](double logit) {
     const auto value = static_cast<float>((logit - static_cast<double>(top)) - log_sum);

@@ -29,7 +29,8 @@ class Sampler {
   TokenId sample(const Params& params, const SampleInput& input);
 
  private:
-  void collect(const SampleInput& input);
+  // Candidates are what is allowed, finite and not below floor.
+  void collect(const SampleInput& input, float floor);
 
   uint32_t n_tokens_;
   std::vector<Candidate> candidates_;

@@ -38,4 +38,7 @@ inline bool ranks_before(const Candidate& a, const Candidate& b) {
 
 double max_score(const std::vector<Candidate>& candidates);
 
+// The largest logit that is a finite number; -infinity when there is none.
+float max_logit(std::span<const float> logits);
+
 }  // namespace tempo9::sampling
