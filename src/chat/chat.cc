@@ -269,7 +269,12 @@ Result<std::vector<Segment>> ChatTemplate::render(const RenderInput& input) cons
     if (m.role == "developer" && !traits_.developer) m.role = "system";
     // Null, absent and empty say the same; each template gets the one form that it takes well.
     bool empty = m.content_null || (m.parts.empty() && m.text.empty());
-    if (empty) m.content_null = traits_.null_content && m.role == "assistant" && !m.tool_calls.empty();
+    if (!empty) continue;
+    m.content_null = traits_.null_content && m.role == "assistant" && !m.tool_calls.empty();
+    m.text.clear();
+    if (!m.keys.empty() && std::find(m.keys.begin(), m.keys.end(), "content") == m.keys.end()) {
+      m.keys.insert(std::find(m.keys.begin(), m.keys.end(), "role"), "content");
+    }
   }
   if (!traits_.tools && !input.tools.empty()) {
     plain.messages = tools_in_system(std::move(plain.messages), input.tools);

@@ -89,7 +89,9 @@ TEST(ChatTemplate, TextPartsAreJoinedWhereATemplateWouldPrintAList) {
     std::string parts = prompt(t, conversation(R"([{"role":"user","content":[{"type":"text","text":"Hello "},{"type":"text","text":"you"}]}])"));
     std::string plain = prompt(t, conversation(R"([{"role":"user","content":"Hello you"}])"));
     EXPECT_THAT(parts, Not(HasSubstr("'type'")));
-    if (!t.takes_parts()) EXPECT_EQ(parts, plain);
+    if (!t.takes_parts()) {
+      EXPECT_EQ(parts, plain);
+    }
     EXPECT_EQ(prompt(t, conversation(R"([{"role":"user","content":[{"type":"text","text":"Hello you"}]}])")), plain);
   }
   EXPECT_TRUE(compile(style("gemma")).takes_parts());
@@ -115,7 +117,9 @@ TEST(ChatTemplate, OddTurnsAreServed) {
       std::string p = prompt(t, conversation(text));
       EXPECT_THAT(p, Not(testing::StartsWith("error")));
       for (const char* word : {"U-one", "U-two", "S-one", "S-two", "S-note", "S-dev", "A-one", "f_one", "f_two", "R-one", "R-two"}) {
-        if (std::string_view(text).find(word) != std::string_view::npos) EXPECT_THAT(p, HasSubstr(word));
+        if (std::string_view(text).find(word) != std::string_view::npos) {
+          EXPECT_THAT(p, HasSubstr(word));
+        }
       }
     }
   }

@@ -5,6 +5,7 @@ Built from the documented settings: an immutable sandbox with trim_blocks and ls
 """
 
 import datetime
+import functools
 import json
 
 import jinja2
@@ -35,6 +36,7 @@ def tojson(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False)
     return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
+@functools.cache
 def environment(now: str | None = None):
     env = jinja2.sandbox.ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[GenerationTag, jinja2.ext.loopcontrols]

@@ -76,6 +76,7 @@ Result<Value> center(I& in, const Value& v, const Args& args) {
 // What the filters ask for that work on the string itself and not on str(value).
 Result<Text> text_of(const Value& v) {
   if (v.is_undefined()) return undefined_error(v);
+  if (v.is(Type::kList)) return python_error("AttributeError", "'list' object has no attribute 'splitlines'");
   T9_TRY(const Text* text, need_string(v));
   return *text;
 }
@@ -124,9 +125,10 @@ Result<Value> truncate(I& in, const Value& v, const Args& args) {
   auto n_end = static_cast<int64_t>(count_chars(end.view()));
   if (length < n_end) return python_error("AssertionError", "expected length >= {}, got {}", n_end, length);
   if (leeway < 0) return python_error("AssertionError", "expected leeway >= 0, got {}", leeway);
-  if (v.is_undefined()) return v;
+  std::optional<int64_t> n = length_of(v);
+  if (!n) return type_error("object of type '{}' has no len()", type_name(v));
+  if (*n <= length + leeway) return v;
   T9_TRY(Text text, text_of(v));
-  if (static_cast<int64_t>(count_chars(text.view())) <= length + leeway) return v;
   Text head = first_chars(text, length - n_end);
   if (!b.flag(1)) {
     size_t space = head.bytes().rfind(' ');

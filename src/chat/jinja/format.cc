@@ -57,7 +57,9 @@ class PercentFormatter {
       if (percent < s.size()) T9_TRY(directive());
     }
     bool all_used = used_mapping_ || (args_.is(Type::kTuple) ? next_ >= args_.items().size() : next_ > 0);
-    if (!all_used && !args_.is(Type::kDict) && !args_.is(Type::kList)) {
+    // Whatever has an item access counts as a mapping, whose parts need not all be used.
+    bool mapping = args_.is(Type::kDict) || args_.is(Type::kList) || args_.is(Type::kRange) || args_.is_undefined();
+    if (!all_used && !mapping) {
       return type_error("not all arguments converted during string formatting");
     }
     return std::move(out_);

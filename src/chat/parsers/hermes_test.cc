@@ -171,21 +171,20 @@ TEST(Hermes, MarksOfTheVocabularyMustBeTokens) {
   ParserOptions options;
   options.tools = tools();
   options.has_token = [](std::string_view s) { return s == "<tool_call>" || s == "</tool_call>"; };
-  std::string body = "{\"name\":\"write\",\"arguments\":{\"content\":\"</tool_call>\"}}";
+  std::string before = "{\"name\":\"write\",\"arguments\":{\"content\":\"", after = "\"}}";
   auto run = [&](bool token) {
     auto parser = make_parser("hermes", options);
     std::vector<Event> events;
     (*parser)->feed("<tool_call>", token, &events);
-    (*parser)->feed(body.substr(0, 43), false, &events);
+    (*parser)->feed(before, false, &events);
     (*parser)->feed("</tool_call>", true, &events);  // inside a string: text
-    (*parser)->feed(body.substr(55), false, &events);
+    (*parser)->feed(after, false, &events);
     (*parser)->feed("</tool_call>", token, &events);
     (*parser)->finish(FinishReason::kStop, &events);
     return join_events(events);
   };
-  ASSERT_EQ(body.substr(43, 12), "</tool_call>");
   EXPECT_EQ(calls(run(true)), (Calls{{"write", R"({"content":"</tool_call>"})"}}));
-  EXPECT_EQ(run(false).text, "<tool_call>" + body + "</tool_call>");
+  EXPECT_EQ(run(false).text, "<tool_call>" + before + "</tool_call>" + after + "</tool_call>");
 }
 
 }  // namespace

@@ -30,7 +30,9 @@ ParsedReply parse(std::string_view format, const std::vector<std::string>& piece
   for (const std::string& piece : pieces) (*parser)->feed(piece, false, &events);
   (*parser)->finish(reason, &events);
   for (const Event& e : events) {
-    if (const auto* text = std::get_if<TextDelta>(&e)) EXPECT_FALSE(text->text.empty());
+    if (const auto* text = std::get_if<TextDelta>(&e)) {
+      EXPECT_FALSE(text->text.empty());
+    }
   }
   return join_events(events);
 }
@@ -105,7 +107,7 @@ TEST_P(EveryFormat, RandomMixturesGiveTheSameReplyForRandomCuts) {
   std::mt19937 random(20260504);
   for (int round = 0; round < 3000; ++round) {
     std::string reply;
-    for (uint32_t n = random() % 9; n > 0; --n) reply += parts[random() % std::size(parts)];
+    for (auto n = random() % 9; n > 0; --n) reply += parts[random() % std::size(parts)];
     std::vector<std::string> pieces;
     for (size_t at = 0; at < reply.size();) {
       size_t n = 1 + random() % 6;
