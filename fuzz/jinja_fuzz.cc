@@ -1,5 +1,6 @@
 // Links: t9_chat
-// A chat template of any bytes: it is refused, or renders within its limits, and outside text keeps its mark.
+// A chat template of any bytes: it is refused, or renders within its limits, and outside text keeps
+// its mark.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -17,7 +18,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   jinja::Variables variables;
-  variables.outside = {{"messages", {{{"role", "user"}, {"content", "\x01" "Hi <b>\xC3\xA9"}}, {{"role", "assistant"}, {"content", nullptr}}}},
+  variables.outside = {{"messages",
+                        {{{"role", "user"},
+                          {"content",
+                           "\x01"
+                           "Hi <b>\xC3\xA9"}},
+                         {{"role", "assistant"}, {"content", nullptr}}}},
                        {"tools", {{{"name", "f"}, {"n", 1.5}}}},
                        {"add_generation_prompt", true}};
   variables.trusted = {{"bos_token", "<s>"}};
@@ -30,7 +36,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   T9_CHECK(text->size() <= limits.max_bytes);
   // The byte 1 is only in a message: a template can write one itself, but not by accident.
   size_t at = 0;
-  bool escaped = source.find('\\') != std::string_view::npos || source.find('\x01') != std::string_view::npos ||
+  bool escaped = source.find('\\') != std::string_view::npos ||
+                 source.find('\x01') != std::string_view::npos ||
                  source.find('%') != std::string_view::npos;
   text->for_each_run([&](std::string_view run, bool outside) {
     T9_CHECK(!run.empty());

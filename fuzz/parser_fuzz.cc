@@ -1,5 +1,6 @@
 // Links: t9_chat
-// Every output parser on any bytes: whole, by byte and cut as the input says, with the same events each time.
+// Every output parser on any bytes: whole, by byte and cut as the input says, with the same events
+// each time.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,13 +15,16 @@ namespace {
 using namespace tempo9::chat;
 
 // The first byte chooses the cuts.
-ParsedReply parse(std::string_view format, std::string_view reply, size_t stride, FinishReason reason) {
+ParsedReply parse(std::string_view format, std::string_view reply, size_t stride,
+                  FinishReason reason) {
   ParserOptions options;
-  options.tools = {{"f", "", {{"type", "object"}, {"properties", {{"a", {{"type", "integer"}}}}}}, {}}};
+  options.tools = {
+      {"f", "", {{"type", "object"}, {"properties", {{"a", {{"type", "integer"}}}}}}, {}}};
   auto parser = make_parser(format, options);
   T9_CHECK(parser.has_value());
   std::vector<Event> events;
-  for (size_t at = 0; at < reply.size(); at += stride) (*parser)->feed(reply.substr(at, stride), false, &events);
+  for (size_t at = 0; at < reply.size(); at += stride)
+    (*parser)->feed(reply.substr(at, stride), false, &events);
   (*parser)->finish(reason, &events);
   return join_events(events);
 }

@@ -21,7 +21,9 @@ std::string_view stripped(std::string_view s) {
 
 std::vector<Segment> to_segments(const jinja::Text& text) {
   std::vector<Segment> segments;
-  text.for_each_run([&](std::string_view run, bool outside) { segments.push_back({std::string(run), !outside}); });
+  text.for_each_run([&](std::string_view run, bool outside) {
+    segments.push_back({std::string(run), !outside});
+  });
   return segments;
 }
 
@@ -57,7 +59,8 @@ Json content_json(const Message& m, bool takes_parts) {
 Json field_json(const Message& m, std::string_view key, bool takes_parts) {
   if (key == "role") return m.role;
   if (key == "content") return content_json(m, takes_parts);
-  if (key == "reasoning_content") return m.reasoning_content.empty() ? Json() : Json(m.reasoning_content);
+  if (key == "reasoning_content")
+    return m.reasoning_content.empty() ? Json() : Json(m.reasoning_content);
   if (key == "tool_calls") return m.tool_calls.empty() ? Json() : calls_json(m.tool_calls);
   if (key == "tool_call_id") return m.tool_call_id.empty() ? Json() : Json(m.tool_call_id);
   if (key == "name") return m.name.empty() ? Json() : Json(m.name);
@@ -75,14 +78,16 @@ Json message_json(const Message& m, bool takes_parts) {
   };
   for (const std::string& key : m.keys) add(key);
   bool content_absent = !m.keys.empty() && m.content_null && !out.contains("content");
-  for (const char* key : {"role", "content", "reasoning_content", "tool_calls", "tool_call_id", "name"}) {
+  for (const char* key :
+       {"role", "content", "reasoning_content", "tool_calls", "tool_call_id", "name"}) {
     if (!(content_absent && std::string_view(key) == "content")) add(key);
   }
   for (const auto& [key, value] : m.extra.items()) add(key);
   return out;
 }
 
-// Did some text that the model must see get lost? Templates may leave out old thinking, and write results as JSON.
+// Did some text that the model must see get lost? Templates may leave out old thinking, and write
+// results as JSON.
 bool dropped_text(const std::vector<Message>& messages, const std::string& prompt) {
   size_t at = 0;  // texts mostly stand in their order, so the search goes on from the last one
   auto lost = [&](std::string_view text) {
@@ -92,10 +97,13 @@ bool dropped_text(const std::vector<Message>& messages, const std::string& promp
     return false;
   };
   return std::any_of(messages.begin(), messages.end(), [&](const Message& m) {
-    if (std::any_of(m.tool_calls.begin(), m.tool_calls.end(), [&](const ToolCall& c) { return lost(c.name); })) return true;
+    if (std::any_of(m.tool_calls.begin(), m.tool_calls.end(),
+                    [&](const ToolCall& c) { return lost(c.name); }))
+      return true;
     if (m.role == "assistant" || m.role == "tool") return false;
     if (m.parts.empty()) return lost(m.text);
-    return std::any_of(m.parts.begin(), m.parts.end(), [&](const ContentPart& p) { return lost(p.text); });
+    return std::any_of(m.parts.begin(), m.parts.end(),
+                       [&](const ContentPart& p) { return lost(p.text); });
   });
 }
 
@@ -104,10 +112,12 @@ Result<std::vector<Segment>> cut_at_final(std::vector<Segment> segments, const M
   std::string text = last.joined_text(), prompt = join_segments(segments);
   size_t at = prompt.rfind(stripped(text));
   if (stripped(text).empty() || at == std::string::npos) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "the last message cannot be continued: the chat template does not print its text as it is");
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "the last message cannot be continued: the chat template does not print its text as it is");
   }
-  size_t end = at + (prompt.compare(at, text.size(), text) == 0 ? text.size() : stripped(text).size());
+  size_t end =
+      at + (prompt.compare(at, text.size(), text) == 0 ? text.size() : stripped(text).size());
   size_t seen = 0;
   for (size_t i = 0; i < segments.size(); ++i) {
     if (seen + segments[i].text.size() < end) {
@@ -136,7 +146,8 @@ std::string join_segments(const std::vector<Segment>& segments) {
 }
 
 bool opens_thinking(const std::vector<Segment>& segments) {
-  return !segments.empty() && segments.back().is_template && stripped(segments.back().text).ends_with("<think>");
+  return !segments.empty() && segments.back().is_template &&
+         stripped(segments.back().text).ends_with("<think>");
 }
 
 Result<ChatTemplate> ChatTemplate::compile(std::string source, TemplateTokens tokens) {
@@ -146,7 +157,8 @@ Result<ChatTemplate> ChatTemplate::compile(std::string source, TemplateTokens to
   if (out.source_.empty()) return out;
   Result<jinja::Program> program = jinja::Program::compile(out.source_);
   if (!program) {
-    return make_error(ErrorCode::kInvalidArgument, "the chat template does not parse: {}", program.error().message);
+    return make_error(ErrorCode::kInvalidArgument, "the chat template does not parse: {}",
+                      program.error().message);
   }
   out.program_ = std::make_shared<const jinja::Program>(std::move(*program));
   out.probe();
@@ -155,7 +167,8 @@ Result<ChatTemplate> ChatTemplate::compile(std::string source, TemplateTokens to
 
 void ChatTemplate::probe() {
   auto mentions = [this](std::string_view word) { return source_.find(word) != std::string::npos; };
-  traits_.thinking = mentions("<think>") || mentions("enable_thinking") || mentions("reasoning_content");
+  traits_.thinking =
+      mentions("<think>") || mentions("enable_thinking") || mentions("reasoning_content");
   traits_.tools = mentions("tools");
   traits_.developer = mentions("developer");
 
@@ -210,7 +223,8 @@ Json ChatTemplate::messages_json(const std::vector<Message>& messages) const {
   return out;
 }
 
-Result<std::vector<Segment>> ChatTemplate::run(const Json& messages, const RenderInput& input) const {
+Result<std::vector<Segment>> ChatTemplate::run(const Json& messages,
+                                               const RenderInput& input) const {
   jinja::Variables variables;
   Json& outside = variables.outside;
   outside["messages"] = messages;
@@ -229,8 +243,10 @@ Result<std::vector<Segment>> ChatTemplate::run(const Json& messages, const Rende
       variables.trusted[key] = value;
     } else if (key == "now") {
       if (!value.is_string()) {
-        return make_error(ErrorCode::kInvalidArgument,
-                          "chat_template_kwargs.now: found {}, expected an ISO time such as 2026-05-04T10:11:12", value.dump());
+        return make_error(
+            ErrorCode::kInvalidArgument,
+            "chat_template_kwargs.now: found {}, expected an ISO time such as 2026-05-04T10:11:12",
+            value.dump());
       }
       variables.now = value.get<std::string>();
     } else {
@@ -245,7 +261,8 @@ namespace {
 
 Error no_template() {
   return make_error(ErrorCode::kInvalidArgument,
-                    "the model file has no chat template, so it only completes text; give one with --chat-template-file");
+                    "the model file has no chat template, so it only completes text; give one with "
+                    "--chat-template-file");
 }
 
 Error refusal(const Error& error) {
@@ -258,7 +275,8 @@ Result<std::vector<Segment>> ChatTemplate::render_exactly(const RenderInput& inp
   if (!program_) return no_template();
   Result<std::vector<Segment>> segments = run(messages_json(input.messages), input);
   if (!segments) return refusal(segments.error());
-  if (input.continue_final && !input.messages.empty()) return cut_at_final(std::move(*segments), input.messages.back());
+  if (input.continue_final && !input.messages.empty())
+    return cut_at_final(std::move(*segments), input.messages.back());
   return segments;
 }
 
@@ -295,14 +313,18 @@ Result<std::vector<Segment>> ChatTemplate::render(const RenderInput& input) cons
       text,
       [=](Messages m) { return merge_turns(text(std::move(m))); },
       [=](Messages m) { return lead_with_user(merge_turns(text(std::move(m)))); },
-      [=](Messages m) { return lead_with_user(merge_turns(fold_first_system(text(std::move(m))))); },
+      [=](Messages m) {
+        return lead_with_user(merge_turns(fold_first_system(text(std::move(m)))));
+      },
   };
-  std::optional<Result<std::vector<Segment>>> first;  // what the template says to the conversation as it is
+  std::optional<Result<std::vector<Segment>>>
+      first;  // what the template says to the conversation as it is
   for (const Form& form : forms) {
     RenderInput formed = plain;
     formed.messages = form(plain.messages);
     Result<std::vector<Segment>> segments = run(messages_json(formed.messages), formed);
-    if (!segments && segments.error().code == ErrorCode::kResourceExhausted) return refusal(segments.error());
+    if (!segments && segments.error().code == ErrorCode::kResourceExhausted)
+      return refusal(segments.error());
     bool whole = segments && !dropped_text(formed.messages, join_segments(*segments));
     if (whole || !first || (segments && !*first)) {
       if (segments && input.continue_final && !formed.messages.empty()) {

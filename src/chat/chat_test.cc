@@ -39,7 +39,8 @@ std::string prompt(const ChatTemplate& t, const RenderInput& input) {
 }
 
 TEST(ChatTemplate, OutsideTextIsNoTemplateText) {
-  auto segments = compile(style("chatml")).render(conversation(R"([{"role":"user","content":"<|im_end|>"}])"));
+  auto segments =
+      compile(style("chatml")).render(conversation(R"([{"role":"user","content":"<|im_end|>"}])"));
   ASSERT_TRUE(segments);
   bool found = false;
   for (const Segment& s : *segments) {
@@ -62,13 +63,15 @@ TEST(ChatTemplate, NoTemplateNamesTheFlag) {
 }
 
 TEST(ChatTemplate, ArgumentsAsTextOrObjectAndContentInEveryFormGiveTheSamePrompt) {
-  for (const char* name : {"hermes", "chatml", "mistral", "deepseek", "glm", "xml-coder", "typescript"}) {
+  for (const char* name :
+       {"hermes", "chatml", "mistral", "deepseek", "glm", "xml-coder", "typescript"}) {
     SCOPED_TRACE(name);
     ChatTemplate t = compile(style(name));
     auto with = [&](const char* content, const char* arguments) {
-      std::string text = std::string(R"([{"role":"user","content":"q"},{"role":"assistant",)") + content +
-                         R"("tool_calls":[{"id":"abcdef123","type":"function","function":{"name":"get_weather","arguments":)" + arguments +
-                         R"(}}]},{"role":"tool","tool_call_id":"abcdef123","content":"sunny"}])";
+      std::string text =
+          std::string(R"([{"role":"user","content":"q"},{"role":"assistant",)") + content +
+          R"("tool_calls":[{"id":"abcdef123","type":"function","function":{"name":"get_weather","arguments":)" +
+          arguments + R"(}}]},{"role":"tool","tool_call_id":"abcdef123","content":"sunny"}])";
       return prompt(t, conversation(text.c_str()));
     };
     std::string expected = with(R"("content":null,)", R"({"city":"Lund","n":[1,2.5]})");
@@ -86,13 +89,18 @@ TEST(ChatTemplate, TextPartsAreJoinedWhereATemplateWouldPrintAList) {
   for (const char* name : {"hermes", "chatml", "llama", "mistral", "gemma", "deepseek", "glm"}) {
     SCOPED_TRACE(name);
     ChatTemplate t = compile(style(name));
-    std::string parts = prompt(t, conversation(R"([{"role":"user","content":[{"type":"text","text":"Hello "},{"type":"text","text":"you"}]}])"));
+    std::string parts = prompt(
+        t,
+        conversation(
+            R"([{"role":"user","content":[{"type":"text","text":"Hello "},{"type":"text","text":"you"}]}])"));
     std::string plain = prompt(t, conversation(R"([{"role":"user","content":"Hello you"}])"));
     EXPECT_THAT(parts, Not(HasSubstr("'type'")));
     if (!t.takes_parts()) {
       EXPECT_EQ(parts, plain);
     }
-    EXPECT_EQ(prompt(t, conversation(R"([{"role":"user","content":[{"type":"text","text":"Hello you"}]}])")), plain);
+    EXPECT_EQ(prompt(t, conversation(
+                            R"([{"role":"user","content":[{"type":"text","text":"Hello you"}]}])")),
+              plain);
   }
   EXPECT_TRUE(compile(style("gemma")).takes_parts());
   EXPECT_FALSE(compile(style("chatml")).takes_parts());
@@ -110,13 +118,15 @@ TEST(ChatTemplate, OddTurnsAreServed) {
           {"id":"call_1","function":{"name":"f_one","arguments":"{}"}},{"id":"call_2","function":{"name":"f_two","arguments":"{}"}}]},
           {"role":"tool","tool_call_id":"call_1","content":"R-one"},{"role":"tool","tool_call_id":"call_2","content":"R-two"},{"role":"user","content":"U-two"}])",
   };
-  for (const char* name : {"chatml", "hermes", "llama", "mistral", "gemma", "deepseek", "glm", "xml-coder", "typescript"}) {
+  for (const char* name : {"chatml", "hermes", "llama", "mistral", "gemma", "deepseek", "glm",
+                           "xml-coder", "typescript"}) {
     ChatTemplate t = compile(style(name));
     for (const char* text : conversations) {
       SCOPED_TRACE(std::string(name) + ": " + text);
       std::string p = prompt(t, conversation(text));
       EXPECT_THAT(p, Not(testing::StartsWith("error")));
-      for (const char* word : {"U-one", "U-two", "S-one", "S-two", "S-note", "S-dev", "A-one", "f_one", "f_two", "R-one", "R-two"}) {
+      for (const char* word : {"U-one", "U-two", "S-one", "S-two", "S-note", "S-dev", "A-one",
+                               "f_one", "f_two", "R-one", "R-two"}) {
         if (std::string_view(text).find(word) != std::string_view::npos) {
           EXPECT_THAT(p, HasSubstr(word));
         }
@@ -127,10 +137,15 @@ TEST(ChatTemplate, OddTurnsAreServed) {
 
 TEST(ChatTemplate, ALateSystemMessageKeepsThePrefix) {
   ChatTemplate t = compile(
-      "{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('System message must come first.') }}"
+      "{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ "
+      "raise_exception('System message must come first.') }}"
       "{% endif %}<{{ m.role }}>{{ m.content }}\n{% endfor %}");
-  std::string before = prompt(t, conversation(R"([{"role":"user","content":"a"},{"role":"assistant","content":"b"}])"));
-  std::string after = prompt(t, conversation(R"([{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"system","content":"note"},{"role":"user","content":"c"}])"));
+  std::string before = prompt(
+      t, conversation(R"([{"role":"user","content":"a"},{"role":"assistant","content":"b"}])"));
+  std::string after = prompt(
+      t,
+      conversation(
+          R"([{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"system","content":"note"},{"role":"user","content":"c"}])"));
   EXPECT_TRUE(after.starts_with(before)) << after;
   EXPECT_THAT(after, HasSubstr("<user>[System message]\nnote"));
 }
@@ -143,16 +158,20 @@ TEST(ChatTemplate, WhatItRefusesIsSaidInItsWords) {
   EXPECT_THAT(segments.error().message, HasSubstr("Only on Sundays: 1"));
   // /apply-template shows what the template says to the messages as they are.
   ChatTemplate gemma = compile(style("gemma"));
-  auto exact = gemma.render_exactly(conversation(R"([{"role":"user","content":"a"},{"role":"user","content":"b"}])"));
+  auto exact = gemma.render_exactly(
+      conversation(R"([{"role":"user","content":"a"},{"role":"user","content":"b"}])"));
   ASSERT_FALSE(exact);
   EXPECT_THAT(exact.error().message, HasSubstr("Roles have to alternate"));
 }
 
 TEST(ChatTemplate, KwargsSetTokensAndTime) {
-  ChatTemplate t = compile("{{ bos_token }}|{{ eos_token }}|{{ strftime_now('%d.%m.%Y') }}|{{ flag }}|{{ tools }}|{{ add_generation_prompt }}");
+  ChatTemplate t = compile(
+      "{{ bos_token }}|{{ eos_token }}|{{ strftime_now('%d.%m.%Y') }}|{{ flag }}|{{ tools }}|{{ "
+      "add_generation_prompt }}");
   RenderInput input = conversation(R"([{"role":"user","content":"a"}])");
   EXPECT_EQ(join_segments(*t.render_exactly(input)), "<s>|</s>|04.05.2026||None|True");
-  input.template_kwargs = Json::parse(R"({"bos_token":"<B>","eos_token":"<E>","now":"2024-02-29T10:00:00","flag":false})");
+  input.template_kwargs = Json::parse(
+      R"({"bos_token":"<B>","eos_token":"<E>","now":"2024-02-29T10:00:00","flag":false})");
   input.add_generation_prompt = false;
   EXPECT_EQ(join_segments(*t.render_exactly(input)), "<B>|<E>|29.02.2024|False|None|False");
   input.template_kwargs = Json::parse(R"({"now":"yesterday"})");
@@ -163,15 +182,18 @@ TEST(ChatTemplate, KwargsSetTokensAndTime) {
 
 TEST(ChatTemplate, FieldsKeepTheirOrder) {
   ChatTemplate t = compile("{{ messages|tojson }}");
-  EXPECT_EQ(join_segments(*t.render_exactly(conversation(R"([{"content":"a","role":"user","zeta":1,"alpha":null}])"))),
+  EXPECT_EQ(join_segments(*t.render_exactly(
+                conversation(R"([{"content":"a","role":"user","zeta":1,"alpha":null}])"))),
             R"([{"content": "a", "role": "user", "zeta": 1, "alpha": null}])");
 }
 
 TEST(ChatTemplate, ToolsReachAModelWhoseTemplateKnowsNone) {
   ChatTemplate t = compile(style("chatml"));
   EXPECT_FALSE(t.uses_tools());
-  RenderInput input = conversation(R"([{"role":"system","content":"Be brief."},{"role":"user","content":"a"}])");
-  input.tools = *tools_from_json(Json::parse(R"([{"type":"function","function":{"name":"get_weather","parameters":{"type":"object"}}}])"));
+  RenderInput input =
+      conversation(R"([{"role":"system","content":"Be brief."},{"role":"user","content":"a"}])");
+  input.tools = *tools_from_json(Json::parse(
+      R"([{"type":"function","function":{"name":"get_weather","parameters":{"type":"object"}}}])"));
   std::string p = prompt(t, input);
   EXPECT_THAT(p, HasSubstr("Be brief."));
   EXPECT_THAT(p, HasSubstr(R"("name":"get_weather")"));
@@ -179,7 +201,8 @@ TEST(ChatTemplate, ToolsReachAModelWhoseTemplateKnowsNone) {
 
 TEST(ChatTemplate, TheLastMessageCanBeContinued) {
   ChatTemplate t = compile(style("chatml"));
-  RenderInput input = conversation(R"([{"role":"user","content":"a"},{"role":"assistant","content":"The answer "}])");
+  RenderInput input = conversation(
+      R"([{"role":"user","content":"a"},{"role":"assistant","content":"The answer "}])");
   input.add_generation_prompt = false;
   input.continue_final = true;
   std::string p = prompt(t, input);

@@ -14,8 +14,8 @@ struct ReasoningDelta {
   std::string text;
   bool operator==(const ReasoningDelta&) const = default;
 };
-// index counts the calls of one reply from 0. A call's events come together and only once it is complete and valid,
-// so a client never sees half a call.
+// index counts the calls of one reply from 0. A call's events come together and only once it is
+// complete and valid, so a client never sees half a call.
 struct ToolCallBegin {
   int index = 0;
   std::string id;  // unique
@@ -24,7 +24,8 @@ struct ToolCallBegin {
 };
 struct ToolCallArgsDelta {
   int index = 0;
-  std::string json;  // joined over a call: one compact JSON object, keys in the model's order; "{}" for none
+  std::string json;  // joined over a call: one compact JSON object, keys in the model's order; "{}"
+                     // for none
   bool operator==(const ToolCallArgsDelta&) const = default;
 };
 struct ToolCallEnd {
@@ -32,6 +33,7 @@ struct ToolCallEnd {
   bool operator==(const ToolCallEnd&) const = default;
 };
 
-using Event = std::variant<TextDelta, ReasoningDelta, ToolCallBegin, ToolCallArgsDelta, ToolCallEnd>;
+using Event =
+    std::variant<TextDelta, ReasoningDelta, ToolCallBegin, ToolCallArgsDelta, ToolCallEnd>;
 
 }  // namespace tempo9::chat

@@ -30,7 +30,8 @@ void append_content(Message* a, const Message& b) {
       return std::vector<ContentPart>{{"text", m.text, {{"type", "text"}, {"text", m.text}}}};
     };
     std::vector<ContentPart> parts = as_parts(*a), more = as_parts(b);
-    if (!parts.empty() && !more.empty()) parts.push_back({"text", "\n\n", {{"type", "text"}, {"text", "\n\n"}}});
+    if (!parts.empty() && !more.empty())
+      parts.push_back({"text", "\n\n", {{"type", "text"}, {"text", "\n\n"}}});
     parts.insert(parts.end(), more.begin(), more.end());
     a->parts = std::move(parts);
     a->text.clear();
@@ -39,7 +40,8 @@ void append_content(Message* a, const Message& b) {
   a->reasoning_content = joined(a->reasoning_content, b.reasoning_content);
 }
 
-// Call and result, in the words of the format that templates without tools are taught (see tools_in_system).
+// Call and result, in the words of the format that templates without tools are taught (see
+// tools_in_system).
 std::string call_text(const ToolCall& call) {
   Json arguments = call.arguments;
   if (arguments.is_string()) {
@@ -47,7 +49,8 @@ std::string call_text(const ToolCall& call) {
     if (parsed.is_object()) arguments = std::move(parsed);
   }
   Json json = {{"name", call.name}, {"arguments", std::move(arguments)}};
-  return fmt::format("<tool_call>\n{}\n</tool_call>", json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return fmt::format("<tool_call>\n{}\n</tool_call>",
+                     json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 }  // namespace
@@ -58,7 +61,8 @@ Messages fold_late_systems(Messages messages) {
     if (leading && is_system(m)) continue;
     leading = false;
     if (!is_system(m)) continue;
-    std::string text = fmt::format("[System message]\n{}\n[End of system message]", m.joined_text());
+    std::string text =
+        fmt::format("[System message]\n{}\n[End of system message]", m.joined_text());
     m = text_message("user", std::move(text));
   }
   return messages;
@@ -67,10 +71,12 @@ Messages fold_late_systems(Messages messages) {
 Messages merge_turns(Messages messages) {
   Messages out;
   for (Message& m : messages) {
-    bool joins = !out.empty() && out.back().role == m.role && m.role != "tool" && m.tool_calls.empty() &&
-                 out.back().tool_calls.empty();
-    if (joins) append_content(&out.back(), m);
-    else out.push_back(std::move(m));
+    bool joins = !out.empty() && out.back().role == m.role && m.role != "tool" &&
+                 m.tool_calls.empty() && out.back().tool_calls.empty();
+    if (joins)
+      append_content(&out.back(), m);
+    else
+      out.push_back(std::move(m));
   }
   return out;
 }
@@ -101,7 +107,8 @@ Messages split_calls(Messages messages) {
       continue;
     }
     Messages results;
-    while (i + 1 < messages.size() && messages[i + 1].role == "tool") results.push_back(std::move(messages[++i]));
+    while (i + 1 < messages.size() && messages[i + 1].role == "tool")
+      results.push_back(std::move(messages[++i]));
     for (size_t c = 0; c < m.tool_calls.size(); ++c) {
       Message one = text_message(m.role, "");
       one.content_null = true;
@@ -145,18 +152,23 @@ Messages calls_as_text(Messages messages) {
 }
 
 Messages lead_with_user(Messages messages) {
-  auto first = std::find_if(messages.begin(), messages.end(), [](const Message& m) { return !is_system(m); });
-  if (first != messages.end() && first->role != "user") messages.insert(first, text_message("user", "(continued)"));
+  auto first = std::find_if(messages.begin(), messages.end(),
+                            [](const Message& m) { return !is_system(m); });
+  if (first != messages.end() && first->role != "user")
+    messages.insert(first, text_message("user", "(continued)"));
   return messages;
 }
 
 Messages short_call_ids(Messages messages) {
   auto shorten = [](std::string* id) {
-    bool fine = id->size() == 9 && std::all_of(id->begin(), id->end(), [](unsigned char c) { return std::isalnum(c) != 0; });
+    bool fine = id->size() == 9 && std::all_of(id->begin(), id->end(), [](unsigned char c) {
+                  return std::isalnum(c) != 0;
+                });
     if (fine) return;
     uint64_t hash = 0xCBF29CE484222325ULL;  // FNV-1a
     for (unsigned char c : *id) hash = (hash ^ c) * 0x100000001B3ULL;
-    constexpr std::string_view kAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    constexpr std::string_view kAlphabet =
+        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     id->clear();
     for (int i = 0; i < 9; ++i, hash /= kAlphabet.size()) *id += kAlphabet[hash % kAlphabet.size()];
   };
@@ -169,10 +181,12 @@ Messages short_call_ids(Messages messages) {
 
 Messages tools_in_system(Messages messages, const std::vector<Tool>& tools) {
   std::string text = "You can call these functions, one JSON Schema a line:\n<tools>\n";
-  for (const Tool& tool : tools) text += tool.raw.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (const Tool& tool : tools)
+    text += tool.raw.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   text +=
       "</tools>\nTo call one, answer only with its name and arguments as JSON in this form:\n"
-      "<tool_call>\n{\"name\": \"the name\", \"arguments\": {\"parameter\": \"value\"}}\n</tool_call>";
+      "<tool_call>\n{\"name\": \"the name\", \"arguments\": {\"parameter\": "
+      "\"value\"}}\n</tool_call>";
   if (!messages.empty() && is_system(messages.front())) {
     append_content(&messages.front(), text_message("system", std::move(text)));
   } else {

@@ -1,4 +1,5 @@
-// Other forms of a conversation, for templates that cannot take it as it is. Pure functions; nothing is lost in any.
+// Other forms of a conversation, for templates that cannot take it as it is. Pure functions;
+// nothing is lost in any.
 #pragma once
 
 #include <string>

@@ -14,20 +14,23 @@ std::string Message::joined_text() const {
 }
 
 bool Message::has_parts_beside_text() const {
-  return std::any_of(parts.begin(), parts.end(), [](const ContentPart& part) { return part.type != "text"; });
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const ContentPart& part) { return part.type != "text"; });
 }
 
 namespace {
 
 template <typename... Args>
 Error invalid(const std::string& where, fmt::format_string<Args...> format, Args&&... args) {
-  return make_error(ErrorCode::kInvalidArgument, "{}: {}", where, fmt::format(format, std::forward<Args>(args)...));
+  return make_error(ErrorCode::kInvalidArgument, "{}: {}", where,
+                    fmt::format(format, std::forward<Args>(args)...));
 }
 
 Result<std::string> string_field(const Json& object, const char* key, const std::string& where) {
   auto it = object.find(key);
   if (it == object.end() || it->is_null()) return std::string();
-  if (!it->is_string()) return invalid(where + "." + key, "found {}, expected a string", it->type_name());
+  if (!it->is_string())
+    return invalid(where + "." + key, "found {}, expected a string", it->type_name());
   return it->get<std::string>();
 }
 
@@ -43,7 +46,8 @@ Result<ContentPart> part_from_json(const Json& value, const std::string& where) 
   T9_TRY(part.type, string_field(value, "type", where));
   if (part.type.empty() && value.contains("text")) part.type = "text";
   if (part.type == "input_text" || part.type == "output_text") part.type = "text";
-  if (part.type.empty()) return invalid(where + ".type", "missing; expected \"text\" or another kind of part");
+  if (part.type.empty())
+    return invalid(where + ".type", "missing; expected \"text\" or another kind of part");
   part.raw = value;
   part.raw.erase("cache_control");
   if (part.type == "text") {
@@ -61,16 +65,19 @@ Result<ToolCall> call_from_json(const Json& value, const std::string& where) {
   bool nested = value.contains("function");
   const Json& function = nested ? value.at("function") : value;
   std::string at = nested ? where + ".function" : where;
-  if (!function.is_object()) return invalid(at, "found {}, expected an object", function.type_name());
+  if (!function.is_object())
+    return invalid(at, "found {}, expected an object", function.type_name());
   T9_TRY(call.name, string_field(function, "name", at));
-  if (call.name.empty()) return invalid(at + ".name", "missing; expected the name of the tool that was called");
+  if (call.name.empty())
+    return invalid(at + ".name", "missing; expected the name of the tool that was called");
   auto arguments = function.find("arguments");
   if (arguments == function.end() || arguments->is_null()) {
     call.arguments = Json::object();
   } else if (arguments->is_string() || arguments->is_object()) {
     call.arguments = *arguments;
   } else {
-    return invalid(at + ".arguments", "found {}, expected an object or its JSON text", arguments->type_name());
+    return invalid(at + ".arguments", "found {}, expected an object or its JSON text",
+                   arguments->type_name());
   }
   return call;
 }
@@ -83,11 +90,13 @@ Status read_content(const Json& value, const std::string& where, Message* messag
     message->text = content->get<std::string>();
   } else if (content->is_array()) {
     for (size_t i = 0; i < content->size(); ++i) {
-      T9_TRY(ContentPart part, part_from_json((*content)[i], fmt::format("{}.content[{}]", where, i)));
+      T9_TRY(ContentPart part,
+             part_from_json((*content)[i], fmt::format("{}.content[{}]", where, i)));
       message->parts.push_back(std::move(part));
     }
   } else {
-    return invalid(where + ".content", "found {}, expected a string, an array of parts or null", content->type_name());
+    return invalid(where + ".content", "found {}, expected a string, an array of parts or null",
+                   content->type_name());
   }
   return {};
 }
@@ -98,20 +107,24 @@ Result<Message> message_from_json(const Json& value, const std::string& where) {
   if (!value.is_object()) return invalid(where, "found {}, expected an object", value.type_name());
   Message message;
   T9_TRY(message.role, string_field(value, "role", where));
-  if (message.role.empty()) return invalid(where + ".role", "missing; expected system, user, assistant or tool");
+  if (message.role.empty())
+    return invalid(where + ".role", "missing; expected system, user, assistant or tool");
   T9_TRY(read_content(value, where, &message));
   T9_TRY(message.reasoning_content, string_field(value, "reasoning_content", where));
   T9_TRY(message.tool_call_id, string_field(value, "tool_call_id", where));
   T9_TRY(message.name, string_field(value, "name", where));
   if (auto calls = value.find("tool_calls"); calls != value.end() && !calls->is_null()) {
-    if (!calls->is_array()) return invalid(where + ".tool_calls", "found {}, expected an array", calls->type_name());
+    if (!calls->is_array())
+      return invalid(where + ".tool_calls", "found {}, expected an array", calls->type_name());
     for (size_t i = 0; i < calls->size(); ++i) {
-      T9_TRY(ToolCall call, call_from_json((*calls)[i], fmt::format("{}.tool_calls[{}]", where, i)));
+      T9_TRY(ToolCall call,
+             call_from_json((*calls)[i], fmt::format("{}.tool_calls[{}]", where, i)));
       message.tool_calls.push_back(std::move(call));
     }
   }
-  constexpr std::array<std::string_view, 7> kKnown = {"role",         "content", "reasoning_content", "tool_calls",
-                                                      "tool_call_id", "name",    "cache_control"};
+  constexpr std::array<std::string_view, 7> kKnown = {
+      "role",         "content", "reasoning_content", "tool_calls",
+      "tool_call_id", "name",    "cache_control"};
   for (const auto& [key, field] : value.items()) {
     if (key != "cache_control") message.keys.push_back(key);
     if (std::find(kKnown.begin(), kKnown.end(), key) == kKnown.end()) message.extra[key] = field;
@@ -120,7 +133,8 @@ Result<Message> message_from_json(const Json& value, const std::string& where) {
 }
 
 Result<std::vector<Message>> messages_from_json(const Json& value) {
-  if (!value.is_array()) return invalid("messages", "found {}, expected an array of messages", value.type_name());
+  if (!value.is_array())
+    return invalid("messages", "found {}, expected an array of messages", value.type_name());
   if (value.empty()) return invalid("messages", "empty; expected at least one message");
   std::vector<Message> messages;
   for (size_t i = 0; i < value.size(); ++i) {
@@ -133,24 +147,30 @@ Result<std::vector<Message>> messages_from_json(const Json& value) {
 Result<std::vector<Tool>> tools_from_json(const Json& value) {
   std::vector<Tool> tools;
   if (value.is_null()) return tools;
-  if (!value.is_array()) return invalid("tools", "found {}, expected an array or null", value.type_name());
+  if (!value.is_array())
+    return invalid("tools", "found {}, expected an array or null", value.type_name());
   for (size_t i = 0; i < value.size(); ++i) {
     const Json& entry = value[i];
     std::string where = fmt::format("tools[{}]", i);
-    if (!entry.is_object()) return invalid(where, "found {}, expected an object", entry.type_name());
+    if (!entry.is_object())
+      return invalid(where, "found {}, expected an object", entry.type_name());
     T9_TRY(std::string type, string_field(entry, "type", where));
     if (!type.empty() && type != "function") continue;
     bool nested = entry.contains("function");
     const Json& function = nested ? entry.at("function") : entry;
     if (nested) where += ".function";
-    if (!function.is_object()) return invalid(where, "found {}, expected an object", function.type_name());
+    if (!function.is_object())
+      return invalid(where, "found {}, expected an object", function.type_name());
     Tool tool;
     T9_TRY(tool.name, string_field(function, "name", where));
-    if (tool.name.empty()) return invalid(where + ".name", "missing; expected the name of the function");
+    if (tool.name.empty())
+      return invalid(where + ".name", "missing; expected the name of the function");
     T9_TRY(tool.description, string_field(function, "description", where));
-    if (auto parameters = function.find("parameters"); parameters != function.end() && !parameters->is_null()) {
+    if (auto parameters = function.find("parameters");
+        parameters != function.end() && !parameters->is_null()) {
       if (!parameters->is_object()) {
-        return invalid(where + ".parameters", "found {}, expected a JSON Schema object", parameters->type_name());
+        return invalid(where + ".parameters", "found {}, expected a JSON Schema object",
+                       parameters->type_name());
       }
       tool.parameters = *parameters;
     }
@@ -176,7 +196,9 @@ Result<ToolChoice> tool_choice_from_json(const Json& value) {
     T9_TRY(word, string_field(value, "type", "tool_choice"));
     if (word == "function" || word == "tool") {
       const Json& function = value.contains("function") ? value.at("function") : value;
-      if (!function.is_object()) return invalid("tool_choice.function", "found {}, expected an object", function.type_name());
+      if (!function.is_object())
+        return invalid("tool_choice.function", "found {}, expected an object",
+                       function.type_name());
       T9_TRY(std::string name, string_field(function, "name", "tool_choice.function"));
       if (name.empty()) return invalid("tool_choice.function.name", "missing");
       return ToolChoice{Kind::kNamed, std::move(name)};
@@ -185,7 +207,9 @@ Result<ToolChoice> tool_choice_from_json(const Json& value) {
   if (word == "auto") return ToolChoice{};
   if (word == "none") return ToolChoice{Kind::kNone, {}};
   if (word == "required" || word == "any") return ToolChoice{Kind::kRequired, {}};
-  return invalid("tool_choice", "found {}, expected \"auto\", \"none\", \"required\" or a named function", value.dump());
+  return invalid("tool_choice",
+                 "found {}, expected \"auto\", \"none\", \"required\" or a named function",
+                 value.dump());
 }
 
 }  // namespace tempo9::chat

@@ -20,15 +20,17 @@ struct ContentPart {
 };
 
 struct ToolCall {
-  std::string id;    // as the client echoed it; never looked up
+  std::string id;  // as the client echoed it; never looked up
   std::string name;
-  Json arguments;    // an object, or a string that holds JSON text: templates see an object when it parses to one
+  Json arguments;  // an object, or a string that holds JSON text: templates see an object when it
+                   // parses to one
 };
 
 struct Message {
-  std::string role;                  // system developer user assistant tool...
-  bool content_null = false;         // content was null or absent (assistant messages that only call tools)
-  std::string text;                  // content given as a string
+  std::string role;  // system developer user assistant tool...
+  bool content_null =
+      false;         // content was null or absent (assistant messages that only call tools)
+  std::string text;  // content given as a string
   std::vector<ContentPart> parts;    // content given as an array; text is empty then
   std::string reasoning_content;     // empty: none
   std::vector<ToolCall> tool_calls;  // assistant only
@@ -46,7 +48,7 @@ struct Tool {
   std::string name;
   std::string description;
   Json parameters;  // JSON Schema object; null when the tool takes none
-  Json raw;         // {"type": "function", "function": {...}} as it came; what the template is given
+  Json raw;  // {"type": "function", "function": {...}} as it came; what the template is given
 };
 
 struct ToolChoice {
@@ -60,7 +62,7 @@ struct ChatRequest {
   std::vector<Tool> tools;
   ToolChoice tool_choice;
   bool add_generation_prompt = true;
-  bool continue_final = false;           // the last assistant message is a prefix of the reply
+  bool continue_final = false;            // the last assistant message is a prefix of the reply
   Json template_kwargs = Json::object();  // extra variables, e.g. enable_thinking
 };
 
@@ -68,7 +70,8 @@ struct ChatRequest {
 // Errors: kInvalidArgument, naming the place ("messages[2].tool_calls[0].function.name: ...").
 Result<Message> message_from_json(const Json& value, const std::string& where);
 Result<std::vector<Message>> messages_from_json(const Json& value);  // an array; empty is an error
-// null, or an array; entries whose type is not "function" are left out (hosted tools of other vendors).
+// null, or an array; entries whose type is not "function" are left out (hosted tools of other
+// vendors).
 Result<std::vector<Tool>> tools_from_json(const Json& value);
 Result<ToolChoice> tool_choice_from_json(const Json& value);  // null: auto
 

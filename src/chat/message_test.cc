@@ -48,13 +48,17 @@ TEST(Message, ErrorsNameThePlace) {
   EXPECT_THAT(error_of("{}"), HasSubstr("messages"));
   EXPECT_THAT(error_of("[]"), HasSubstr("empty"));
   EXPECT_THAT(error_of("[1]"), HasSubstr("messages[0]"));
-  EXPECT_THAT(error_of(R"([{"role":"user","content":"a"},{"content":"b"}])"), HasSubstr("messages[1].role"));
+  EXPECT_THAT(error_of(R"([{"role":"user","content":"a"},{"content":"b"}])"),
+              HasSubstr("messages[1].role"));
   EXPECT_THAT(error_of(R"([{"role":"user","content":5}])"), HasSubstr("messages[0].content"));
-  EXPECT_THAT(error_of(R"([{"role":"user","content":[{"type":"text"}]}])"), HasSubstr("messages[0].content[0].text"));
+  EXPECT_THAT(error_of(R"([{"role":"user","content":[{"type":"text"}]}])"),
+              HasSubstr("messages[0].content[0].text"));
   EXPECT_THAT(error_of(R"([{"role":"assistant","tool_calls":[{"function":{"arguments":"{}"}}]}])"),
               HasSubstr("messages[0].tool_calls[0].function.name"));
-  EXPECT_THAT(error_of(R"([{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":[1]}}]}])"),
-              HasSubstr("arguments"));
+  EXPECT_THAT(
+      error_of(
+          R"([{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":[1]}}]}])"),
+      HasSubstr("arguments"));
 }
 
 TEST(Tools, FunctionsStayAndHostedToolsGo) {
@@ -65,9 +69,12 @@ TEST(Tools, FunctionsStayAndHostedToolsGo) {
     {"type": "custom", "name": "patch", "format": {}}])"));
   ASSERT_TRUE(tools) << tools.error().message;
   ASSERT_EQ(tools->size(), 2u);
-  EXPECT_EQ((*tools)[0].raw.dump(), R"({"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"},"strict":true}})");
+  EXPECT_EQ(
+      (*tools)[0].raw.dump(),
+      R"({"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"},"strict":true}})");
   EXPECT_EQ((*tools)[1].name, "g");
-  EXPECT_EQ((*tools)[1].raw.dump(), R"({"type":"function","function":{"name":"g","parameters":{"type":"object"}}})");
+  EXPECT_EQ((*tools)[1].raw.dump(),
+            R"({"type":"function","function":{"name":"g","parameters":{"type":"object"}}})");
   EXPECT_TRUE(tools_from_json(nullptr)->empty());
   EXPECT_FALSE(tools_from_json(Json::parse(R"([{"type":"function","function":{}}])")));
 }

@@ -35,8 +35,9 @@ struct ParserOptions {
   bool split_thinking = true;
   // The prompt opened the thinking block (opens_thinking() in chat.h).
   bool starts_in_thinking = false;
-  // Set for real models: a mark that is in the vocabulary counts only as that token (feed's is_token), so that the
-  // same letters written as plain text stay text. Not set (script mode): marks count by their spelling.
+  // Set for real models: a mark that is in the vocabulary counts only as that token (feed's
+  // is_token), so that the same letters written as plain text stay text. Not set (script mode):
+  // marks count by their spelling.
   VocabLookup has_token;
   // Call ids are drawn from this; give each reply its own.
   uint64_t id_seed = 0;
@@ -63,7 +64,8 @@ Result<std::unique_ptr<OutputParser>> make_parser(std::string_view format, Parse
 // In the order of parsers/list.inc.
 std::vector<std::string_view> format_names();
 
-// The format a model uses, from its template's text and its vocabulary. "none" when it has no way to call tools.
+// The format a model uses, from its template's text and its vocabulary. "none" when it has no way
+// to call tools.
 std::string choose_format(std::string_view template_source, const VocabLookup& has_token);
 
 // A whole reply at once, events joined: for bodies that are not streamed, and for tests.

@@ -4,8 +4,8 @@
 
 namespace tempo9::chat::jinja {
 
-Result<Bound> bind(std::string_view function, const Args& args, std::initializer_list<std::string_view> parameters,
-                   size_t n_required) {
+Result<Bound> bind(std::string_view function, const Args& args,
+                   std::initializer_list<std::string_view> parameters, size_t n_required) {
   if (args.positional.size() > parameters.size()) {
     return type_error("{}() takes at most {} arguments ({} given)", function, parameters.size(),
                       args.positional.size());
@@ -18,19 +18,22 @@ Result<Bound> bind(std::string_view function, const Args& args, std::initializer
       return type_error("{}() got an unexpected keyword argument '{}'", function, name);
     }
     const Value*& slot = values[static_cast<size_t>(it - parameters.begin())];
-    if (slot != nullptr) return type_error("{}() got multiple values for argument '{}'", function, name);
+    if (slot != nullptr)
+      return type_error("{}() got multiple values for argument '{}'", function, name);
     slot = &value;
   }
   for (size_t i = 0; i < n_required; ++i) {
     if (values[i] == nullptr) {
-      return type_error("{}() missing required argument: '{}'", function, *(parameters.begin() + i));
+      return type_error("{}() missing required argument: '{}'", function,
+                        *(parameters.begin() + i));
     }
   }
   return Bound(std::move(values));
 }
 
 Result<Bound> bind_positional(std::string_view function, const Args& args,
-                              std::initializer_list<std::string_view> parameters, size_t n_required) {
+                              std::initializer_list<std::string_view> parameters,
+                              size_t n_required) {
   if (!args.keyword.empty()) return type_error("{}() takes no keyword arguments", function);
   return bind(function, args, parameters, n_required);
 }

@@ -29,14 +29,16 @@ struct CallArgs {
 
 struct Expr {
   enum class Kind {
-    kConst,    // value
-    kName,     // name_id
-    kNsRef,    // name_id . name, as a target only
-    kTuple, kList,
-    kDict,     // operands: key, value, key, value...
-    kUnary,    // name: "-" "+" "not"
-    kBinary,   // name: "+" "-" "*" "/" "//" "%" "**"
-    kAnd, kOr,
+    kConst,  // value
+    kName,   // name_id
+    kNsRef,  // name_id . name, as a target only
+    kTuple,
+    kList,
+    kDict,    // operands: key, value, key, value...
+    kUnary,   // name: "-" "+" "not"
+    kBinary,  // name: "+" "-" "*" "/" "//" "%" "**"
+    kAnd,
+    kOr,
     kConcat,   // operands joined as text
     kCompare,  // operands[0] ops[0] operands[1] ops[1] operands[2]...
     kCond,     // operands: test, then, else (may be null)
@@ -82,7 +84,8 @@ struct Stmt {
     kWith,         // targets = exprs; body
     kBlock,        // name; body
     kScope,        // body in a frame of its own (autoescape)
-    kBreak, kContinue,
+    kBreak,
+    kContinue,
   };
   Kind kind;
   int line = 0;
@@ -97,8 +100,8 @@ struct Stmt {
   Body body, orelse;
   std::vector<std::pair<ExprPtr, Body>> branches;  // if, elif...
   bool recursive = false;
-  bool extended = false;   // a for whose body reads loop.*
-  bool scoped = false;     // a block that sees the frame around it
+  bool extended = false;  // a for whose body reads loop.*
+  bool scoped = false;    // a block that sees the frame around it
 
   // kMacro and kCallBlock; defaults belong to the last params.
   std::vector<NameId> params;

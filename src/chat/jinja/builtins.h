@@ -1,4 +1,5 @@
-// What a template finds ready made: filters, tests, global functions, methods of values. Tables by name.
+// What a template finds ready made: filters, tests, global functions, methods of values. Tables by
+// name.
 #pragma once
 
 #include <string_view>

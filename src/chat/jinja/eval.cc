@@ -12,10 +12,12 @@ namespace tempo9::chat::jinja {
 
 Status Interpreter::check(const Value& v) const {
   if (v.depth() > kMaxValueDepth) {
-    return make_error(ErrorCode::kResourceExhausted, "the template nests values deeper than {}", kMaxValueDepth);
+    return make_error(ErrorCode::kResourceExhausted, "the template nests values deeper than {}",
+                      kMaxValueDepth);
   }
   if (v.weight() > kMaxValueWeight) {
-    return make_error(ErrorCode::kResourceExhausted, "the template made a value of more than {} parts", kMaxValueWeight);
+    return make_error(ErrorCode::kResourceExhausted,
+                      "the template made a value of more than {} parts", kMaxValueWeight);
   }
   return {};
 }
@@ -24,7 +26,8 @@ Result<Value> Interpreter::eval(const Expr& e) {
   if (e.kind == Expr::Kind::kConst) return e.value;
   T9_TRY(charge(1));
   Nesting nesting(&depth_);
-  if (nesting.too_deep(kMaxEvalDepth)) return python_error("RecursionError", "the template nests too deeply");
+  if (nesting.too_deep(kMaxEvalDepth))
+    return python_error("RecursionError", "the template nests too deeply");
   T9_TRY(Value v, eval_node(e));
   T9_TRY(check(v));
   return v;
@@ -32,13 +35,19 @@ Result<Value> Interpreter::eval(const Expr& e) {
 
 Result<Value> Interpreter::eval_node(const Expr& e) {
   switch (e.kind) {
-    case Expr::Kind::kConst: return e.value;
+    case Expr::Kind::kConst:
+      return e.value;
     case Expr::Kind::kName:
-    case Expr::Kind::kNsRef: return lookup(e.name_id);
-    case Expr::Kind::kTuple: return eval_items(e, Type::kTuple);
-    case Expr::Kind::kList: return eval_items(e, Type::kList);
-    case Expr::Kind::kDict: return eval_dict(e);
-    case Expr::Kind::kUnary: return eval_unary(e);
+    case Expr::Kind::kNsRef:
+      return lookup(e.name_id);
+    case Expr::Kind::kTuple:
+      return eval_items(e, Type::kTuple);
+    case Expr::Kind::kList:
+      return eval_items(e, Type::kList);
+    case Expr::Kind::kDict:
+      return eval_dict(e);
+    case Expr::Kind::kUnary:
+      return eval_unary(e);
     case Expr::Kind::kBinary: {
       T9_TRY(Value a, eval(*e.operands[0]));
       T9_TRY(Value b, eval(*e.operands[1]));
@@ -50,21 +59,29 @@ Result<Value> Interpreter::eval_node(const Expr& e) {
       if (truthy(a) == (e.kind == Expr::Kind::kOr)) return a;
       return eval(*e.operands[1]);
     }
-    case Expr::Kind::kConcat: return eval_concat(e);
-    case Expr::Kind::kCompare: return eval_compare(e);
-    case Expr::Kind::kCond: return eval_cond(e);
+    case Expr::Kind::kConcat:
+      return eval_concat(e);
+    case Expr::Kind::kCompare:
+      return eval_compare(e);
+    case Expr::Kind::kCond:
+      return eval_cond(e);
     case Expr::Kind::kGetattr: {
       T9_TRY(Value object, eval(*e.operands[0]));
       return get_attribute(object, e.name);
     }
-    case Expr::Kind::kGetitem: return eval_getitem(e);
-    case Expr::Kind::kSlice: return type_error("a slice cannot stand inside a tuple");
-    case Expr::Kind::kCall: return eval_call(e, nullptr);
-    case Expr::Kind::kFilter: return eval_filter(e, nullptr);
+    case Expr::Kind::kGetitem:
+      return eval_getitem(e);
+    case Expr::Kind::kSlice:
+      return type_error("a slice cannot stand inside a tuple");
+    case Expr::Kind::kCall:
+      return eval_call(e, nullptr);
+    case Expr::Kind::kFilter:
+      return eval_filter(e, nullptr);
     case Expr::Kind::kTest: {
       T9_TRY(Value input, eval(*e.operands[0]));
       T9_TRY(Args args, eval_args(e.call));
-      if (find_test(e.name) == nullptr) return template_error(fmt::format("No test named '{}' found.", e.name));
+      if (find_test(e.name) == nullptr)
+        return template_error(fmt::format("No test named '{}' found.", e.name));
       T9_TRY(bool yes, apply_test(e.name, input, args));
       return Value::boolean(yes);
     }
@@ -97,10 +114,12 @@ Result<Value> Interpreter::eval_unary(const Expr& e) {
   T9_TRY(Value v, eval(*e.operands[0]));
   if (e.name == "not") return Value::boolean(!truthy(v));
   if (v.is_undefined()) return undefined_error(v);
-  if (!v.is_number()) return type_error("bad operand type for unary {}: '{}'", e.name, type_name(v));
+  if (!v.is_number())
+    return type_error("bad operand type for unary {}: '{}'", e.name, type_name(v));
   bool negate = e.name == "-";
   if (v.is(Type::kFloat)) return Value::real(negate ? -v.as_double() : v.as_double());
-  if (negate && v.as_int() == INT64_MIN) return python_error("OverflowError", "integer too large (more than 64 bits)");
+  if (negate && v.as_int() == INT64_MIN)
+    return python_error("OverflowError", "integer too large (more than 64 bits)");
   return Value::integer(negate ? -v.as_int() : v.as_int());
 }
 
@@ -109,8 +128,10 @@ Result<Value> Interpreter::eval_concat(const Expr& e) {
   for (const ExprPtr& operand : e.operands) {
     T9_TRY(Value v, eval(*operand));
     T9_TRY(charge(v.weight()));
-    if (v.is_string()) out.append(v.text());
-    else out.append(python_str(v));
+    if (v.is_string())
+      out.append(v.text());
+    else
+      out.append(python_str(v));
   }
   return make_text(std::move(out));
 }
@@ -135,15 +156,18 @@ Result<bool> Interpreter::contains(const Value& container, const Value& v) {
       return container.get<Dict>().find(v) != nullptr;
     }
     case Type::kView:
-      if (container.get<View>().of == View::Of::kKeys) return contains(container.get<View>().dict, v);
+      if (container.get<View>().of == View::Of::kKeys)
+        return contains(container.get<View>().dict, v);
       break;
     case Type::kRange: {
       if (!v.is_intlike()) break;
       const Range& range = container.get<Range>();
       int64_t offset = v.as_int() - range.start;
-      return offset % range.step == 0 && offset / range.step >= 0 && offset / range.step < range.size();
+      return offset % range.step == 0 && offset / range.step >= 0 &&
+             offset / range.step < range.size();
     }
-    default: break;
+    default:
+      break;
   }
   Result<Cursor> cursor = Cursor::over(container);
   if (!cursor) return type_error("argument of type '{}' is not iterable", type_name(container));
@@ -192,7 +216,8 @@ Result<Value> Interpreter::eval_cond(const Expr& e) {
   if (truthy(condition)) return eval(*e.operands[1]);
   if (e.operands[2]) return eval(*e.operands[2]);
   return Value::undefined_hint(fmt::format(
-      "the inline if-expression on line {} evaluated to false and no else section was defined.", e.line));
+      "the inline if-expression on line {} evaluated to false and no else section was defined.",
+      e.line));
 }
 
 // ---- attributes and items
@@ -245,12 +270,14 @@ Result<Value> Interpreter::get_item(const Value& object, const Value& key) {
     }
   } else if (key.is_intlike()) {
     bool indexable = object.is_string() || object.is_sequence() || object.is(Type::kRange);
-    if (std::optional<size_t> i = indexable ? place(key.as_int(), *length_of(object)) : std::nullopt) {
+    if (std::optional<size_t> i =
+            indexable ? place(key.as_int(), *length_of(object)) : std::nullopt) {
       if (object.is_string()) {
         T9_TRY(charge(object.weight() / 8 + 1));
         return char_at(object, *i);
       }
-      if (object.is(Type::kRange)) return Value::integer(object.get<Range>().at(static_cast<int64_t>(*i)));
+      if (object.is(Type::kRange))
+        return Value::integer(object.get<Range>().at(static_cast<int64_t>(*i)));
       return object.items()[*i];
     }
   }
@@ -337,7 +364,8 @@ Result<Value> Interpreter::eval_slice(const Value& object, const Expr& slice) {
   }
   if (given[2] == 0) return value_error("slice step cannot be zero");
   int64_t n = *length_of(object);
-  SliceBounds b = slice_bounds(has[0] ? &given[0] : nullptr, has[1] ? &given[1] : nullptr, given[2], n);
+  SliceBounds b =
+      slice_bounds(has[0] ? &given[0] : nullptr, has[1] ? &given[1] : nullptr, given[2], n);
   if (object.is_string()) {
     T9_TRY(charge(object.weight()));
     return make_text(slice_text(object.text(), n, b));
@@ -351,7 +379,8 @@ Result<Value> Interpreter::eval_slice(const Value& object, const Expr& slice) {
     return Value::object(Type::kRange, std::move(out));
   }
   Items items;
-  for (int64_t i = 0; i < b.count; ++i) items.push_back(object.items()[static_cast<size_t>(b.start + i * b.step)]);
+  for (int64_t i = 0; i < b.count; ++i)
+    items.push_back(object.items()[static_cast<size_t>(b.start + i * b.step)]);
   return make_list(std::move(items), object.type());
 }
 
@@ -374,7 +403,8 @@ Result<Args> Interpreter::eval_args(const CallArgs& call) {
   }
   if (call.dyn_kwargs) {
     T9_TRY(Value v, eval(*call.dyn_kwargs));
-    if (!v.is(Type::kDict)) return type_error("argument after ** must be a mapping, not {}", type_name(v));
+    if (!v.is(Type::kDict))
+      return type_error("argument after ** must be a mapping, not {}", type_name(v));
     for (const auto& [key, value] : v.get<Dict>().entries) {
       if (!key.is_string()) return type_error("keywords must be strings");
       args.keyword.emplace_back(key.text().bytes(), value);
@@ -392,9 +422,12 @@ Result<Value> Interpreter::eval_call(const Expr& e, const Value* caller) {
 
 Result<Value> Interpreter::call(const Value& callee, const Args& args) {
   switch (callee.type()) {
-    case Type::kUndefined: return undefined_error(callee);
-    case Type::kFunction: return callee.get<Function>().call(*this, callee.get<Function>().self, args);
-    case Type::kMacro: return call_macro(callee.get<Macro>(), args);
+    case Type::kUndefined:
+      return undefined_error(callee);
+    case Type::kFunction:
+      return callee.get<Function>().call(*this, callee.get<Function>().self, args);
+    case Type::kMacro:
+      return call_macro(callee.get<Macro>(), args);
     case Type::kLoop: {
       const auto& loop = callee.get<Loop>();
       T9_TRY(Bound bound, bind("loop", args, {"iterable"}, 1));
@@ -408,7 +441,8 @@ Result<Value> Interpreter::call(const Value& callee, const Args& args) {
       if (std::exchange(joiner.used, true)) return joiner.separator;
       return Value::string("");
     }
-    default: return type_error("'{}' object is not callable", type_name(callee));
+    default:
+      return type_error("'{}' object is not callable", type_name(callee));
   }
 }
 
@@ -417,16 +451,18 @@ Result<Value> Interpreter::eval_filter(const Expr& e, const Value* input) {
   if (e.operands[0]) {
     // The innermost filter of a filter block takes the captured text.
     T9_TRY(v, e.operands[0]->kind == Expr::Kind::kFilter ? eval_filter(*e.operands[0], input)
-                                                          : eval(*e.operands[0]));
+                                                         : eval(*e.operands[0]));
   } else if (input != nullptr) {
     v = *input;
   }
   T9_TRY(Args args, eval_args(e.call));
-  if (find_filter(e.name) == nullptr) return template_error(fmt::format("No filter named '{}' found.", e.name));
+  if (find_filter(e.name) == nullptr)
+    return template_error(fmt::format("No filter named '{}' found.", e.name));
   return apply_filter(e.name, v, args);
 }
 
-Result<Value> Interpreter::apply_filter(std::string_view name, const Value& input, const Args& args) {
+Result<Value> Interpreter::apply_filter(std::string_view name, const Value& input,
+                                        const Args& args) {
   T9_TRY(charge(1));
   Filter filter = find_filter(name);
   if (filter == nullptr) return template_error(fmt::format("No filter named '{}'.", name));

@@ -52,8 +52,8 @@ Result<Value> xmlattr(I& in, const Value& v, const Args& args) {
 }
 
 constexpr FilterEntry kFilters[] = {
-    {"e", escape<false>}, {"escape", escape<false>},  {"forceescape", escape<true>},
-    {"safe", safe},       {"striptags", striptags}, {"xmlattr", xmlattr},
+    {"e", escape<false>}, {"escape", escape<false>}, {"forceescape", escape<true>},
+    {"safe", safe},       {"striptags", striptags},  {"xmlattr", xmlattr},
 };
 
 }  // namespace

@@ -22,7 +22,8 @@ Items attribute_path(const Value& attribute) {
   Text dot(".");
   for (const Text& part : split(attribute.text(), &dot, -1)) {
     const std::string& s = part.bytes();
-    bool digits = !s.empty() && s.size() < 10 && std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
+    bool digits = !s.empty() && s.size() < 10 &&
+                  std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
     path.push_back(digits ? Value::integer(std::stol(s)) : Value::string(part));
   }
   return path;
@@ -37,9 +38,12 @@ Result<Value> follow(I& in, Value item, const Items& path, const Value* otherwis
   return item;
 }
 
-Value ignore_case(const Value& v) { return v.is_string() ? Value::string(to_case(v.text(), Case::kLower)) : v; }
+Value ignore_case(const Value& v) {
+  return v.is_string() ? Value::string(to_case(v.text(), Case::kLower)) : v;
+}
 
-Value make_iterator(Items items, std::optional<Error> error = std::nullopt, std::string type_name = "generator") {
+Value make_iterator(Items items, std::optional<Error> error = std::nullopt,
+                    std::string type_name = "generator") {
   auto it = std::make_shared<Iterator>();
   it->type_name = std::move(type_name);
   for (const Value& v : items) it->contain(v);
@@ -50,7 +54,8 @@ Value make_iterator(Items items, std::optional<Error> error = std::nullopt, std:
 
 // Runs f over the items as a generator would: what fails, fails for who reads that far.
 // f appends to its output or returns an error.
-Result<Value> generate(I& in, const Value& v, const std::function<Status(const Value&, Items*)>& f) {
+Result<Value> generate(I& in, const Value& v,
+                       const std::function<Status(const Value&, Items*)>& f) {
   Items out;
   Result<Cursor> cursor = Cursor::over(v);
   if (!cursor) return make_iterator({}, cursor.error());
@@ -105,7 +110,8 @@ Result<Value> first(I&, const Value& v, const Args& args) {
 
 Result<Value> last(I& in, const Value& v, const Args& args) {
   T9_TRY(bind("last", args, {}));
-  if (v.is(Type::kIterator) || v.is(Type::kLoop)) return type_error("'{}' object is not reversible", type_name(v));
+  if (v.is(Type::kIterator) || v.is(Type::kLoop))
+    return type_error("'{}' object is not reversible", type_name(v));
   Result<Items> items = in.items_of(v);
   if (!items) return type_error("'{}' object is not reversible", type_name(v));
   if (items->empty()) return Value::undefined_hint("No last item, sequence was empty.");
@@ -160,7 +166,8 @@ Result<Value> sort(I& in, const Value& v, const Args& args) {
   std::vector<Items> paths;
   if (b.some(2) && b[2].is_string()) {
     Text comma(",");
-    for (const Text& part : split(b[2].text(), &comma, -1)) paths.push_back(attribute_path(Value::string(part)));
+    for (const Text& part : split(b[2].text(), &comma, -1))
+      paths.push_back(attribute_path(Value::string(part)));
   } else {
     paths.push_back(b.some(2) ? attribute_path(b[2]) : Items());
   }
@@ -235,11 +242,14 @@ Result<Value> sum(I& in, const Value& v, const Args& args) {
 Result<Value> map(I& in, const Value& v, const Args& args) {
   if (!truthy(v)) return make_iterator({});
   Args rest = args;
-  bool by_attribute = args.positional.empty() && std::any_of(args.keyword.begin(), args.keyword.end(), [](const auto& k) { return k.first == "attribute"; });
+  bool by_attribute =
+      args.positional.empty() && std::any_of(args.keyword.begin(), args.keyword.end(),
+                                             [](const auto& k) { return k.first == "attribute"; });
   if (by_attribute) {
     Result<Bound> b = bind("map", args, {"attribute", "default"});
     if (!b) {
-      return make_iterator({}, template_error(fmt::format("Unexpected keyword argument '{}'", args.keyword.back().first)));
+      return make_iterator({}, template_error(fmt::format("Unexpected keyword argument '{}'",
+                                                          args.keyword.back().first)));
     }
     Items path = attribute_path((*b)[0]);
     Value otherwise = b->some(1) ? (*b)[1] : Value();
@@ -250,7 +260,8 @@ Result<Value> map(I& in, const Value& v, const Args& args) {
       return {};
     });
   }
-  if (args.positional.empty()) return make_iterator({}, template_error("map requires a filter argument"));
+  if (args.positional.empty())
+    return make_iterator({}, template_error("map requires a filter argument"));
   std::string name = python_str(args.positional[0]).bytes();
   rest.positional.erase(rest.positional.begin());
   return generate(in, v, [&](const Value& item, Items* out) -> Status {
@@ -266,7 +277,8 @@ Result<Value> select(I& in, const Value& v, const Args& args) {
   Args rest = args;
   Items path;
   if (by_attribute) {
-    if (rest.positional.empty()) return make_iterator({}, template_error("Missing parameter for attribute name"));
+    if (rest.positional.empty())
+      return make_iterator({}, template_error("Missing parameter for attribute name"));
     path = attribute_path(rest.positional[0]);
     rest.positional.erase(rest.positional.begin());
   }
@@ -277,7 +289,8 @@ Result<Value> select(I& in, const Value& v, const Args& args) {
   }
   return generate(in, v, [&](const Value& item, Items* out) -> Status {
     T9_TRY(Value tested, follow(in, item, path));
-    T9_TRY(bool yes, test.empty() ? Result<bool>(truthy(tested)) : in.apply_test(test, tested, rest));
+    T9_TRY(bool yes,
+           test.empty() ? Result<bool>(truthy(tested)) : in.apply_test(test, tested, rest));
     if (yes == keeps) out->push_back(item);
     return {};
   });
@@ -300,8 +313,10 @@ Result<Value> groupby(I& in, const Value& v, const Args& args) {
   for (size_t i = 0; i < order.size();) {
     Items members;
     size_t begin = i;
-    for (; i < order.size() && equal(keys[order[i]], keys[order[begin]]); ++i) members.push_back(items[order[i]]);
-    auto group = std::make_shared<ItemsObject>(Items{shown[order[begin]], Value::list(std::move(members))});
+    for (; i < order.size() && equal(keys[order[i]], keys[order[begin]]); ++i)
+      members.push_back(items[order[i]]);
+    auto group =
+        std::make_shared<ItemsObject>(Items{shown[order[begin]], Value::list(std::move(members))});
     group->is_group = true;
     groups.push_back(Value::object(Type::kTuple, std::move(group)));
   }
@@ -311,9 +326,11 @@ Result<Value> groupby(I& in, const Value& v, const Args& args) {
 Result<Value> dictsort(I& in, const Value& v, const Args& args) {
   T9_TRY(Bound b, bind("dictsort", args, {"case_sensitive", "by", "reverse"}));
   std::string by = b.has(1) ? python_str(b[1]).bytes() : "key";
-  if (by != "key" && by != "value") return template_error("You can only sort by either \"key\" or \"value\"");
+  if (by != "key" && by != "value")
+    return template_error("You can only sort by either \"key\" or \"value\"");
   if (v.is_undefined()) return undefined_error(v);
-  if (!v.is(Type::kDict)) return python_error("AttributeError", "'{}' object has no attribute 'items'", type_name(v));
+  if (!v.is(Type::kDict))
+    return python_error("AttributeError", "'{}' object has no attribute 'items'", type_name(v));
   Items keys, pairs;
   for (const auto& [key, value] : v.get<Dict>().entries) {
     const Value& sorted_by = by == "key" ? key : value;
@@ -329,7 +346,8 @@ Result<Value> dictsort(I& in, const Value& v, const Args& args) {
 Result<Value> items_filter(I& in, const Value& v, const Args& args) {
   T9_TRY(bind("items", args, {}));
   if (v.is_undefined()) return make_iterator({});
-  if (!v.is(Type::kDict)) return make_iterator({}, type_error("Can only get item pairs from a mapping."));
+  if (!v.is(Type::kDict))
+    return make_iterator({}, type_error("Can only get item pairs from a mapping."));
   T9_TRY(in.charge(v.get<Dict>().entries.size()));
   Items out;
   for (const auto& [key, value] : v.get<Dict>().entries) out.push_back(Value::tuple({key, value}));
@@ -341,7 +359,9 @@ Result<Value> slice(I& in, const Value& v, const Args& args) {
   T9_TRY(int64_t n, need_integer(b[0]));
   Result<Items> items = in.items_of(v);
   if (!items) return make_iterator({}, items.error());
-  if (n == 0) return make_iterator({}, python_error("ZeroDivisionError", "integer division or modulo by zero"));
+  if (n == 0)
+    return make_iterator({},
+                         python_error("ZeroDivisionError", "integer division or modulo by zero"));
   T9_TRY(in.charge(static_cast<uint64_t>(std::max<int64_t>(n, 0))));
   auto size = static_cast<int64_t>(items->size());
   Items out;
@@ -368,7 +388,8 @@ Result<Value> batch(I& in, const Value& v, const Args& args) {
   }
   if (!line.empty()) {
     T9_TRY(in.charge(static_cast<uint64_t>(std::max<int64_t>(n, 0))));
-    if (b.some(1) && static_cast<int64_t>(line.size()) < n) line.resize(static_cast<size_t>(n), b[1]);
+    if (b.some(1) && static_cast<int64_t>(line.size()) < n)
+      line.resize(static_cast<size_t>(n), b[1]);
     out.push_back(Value::list(std::move(line)));
   }
   return make_iterator(std::move(out));
@@ -404,7 +425,8 @@ constexpr FilterEntry kFilters[] = {
 Table<FilterEntry> sequence_filters() { return {kFilters, std::size(kFilters)}; }
 
 Filter find_filter(std::string_view name) {
-  for (const auto& table : {sequence_filters(), value_filters(), text_filters(), markup_filters()}) {
+  for (const auto& table :
+       {sequence_filters(), value_filters(), text_filters(), markup_filters()}) {
     for (const FilterEntry& entry : table) {
       if (entry.name == name) return entry.filter;
     }

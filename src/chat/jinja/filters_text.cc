@@ -29,7 +29,9 @@ Result<Value> title(I& in, const Value& v, const Args& args) {
   T9_TRY(bind("title", args, {}));
   Text text = python_str(v);
   Text out;
-  auto is_break = [](char32_t c) { return is_space(c) || c == '-' || c == '(' || c == '{' || c == '[' || c == '<'; };
+  auto is_break = [](char32_t c) {
+    return is_space(c) || c == '-' || c == '(' || c == '{' || c == '[' || c == '<';
+  };
   for (size_t at = 0; at < text.size();) {
     size_t end = at;
     bool breaking = is_break(decode_utf8(text.view(), at).c);
@@ -76,7 +78,8 @@ Result<Value> center(I& in, const Value& v, const Args& args) {
 // What the filters ask for that work on the string itself and not on str(value).
 Result<Text> text_of(const Value& v) {
   if (v.is_undefined()) return undefined_error(v);
-  if (v.is(Type::kList)) return python_error("AttributeError", "'list' object has no attribute 'splitlines'");
+  if (v.is(Type::kList))
+    return python_error("AttributeError", "'list' object has no attribute 'splitlines'");
   T9_TRY(const Text* text, need_string(v));
   return *text;
 }
@@ -123,7 +126,8 @@ Result<Value> truncate(I& in, const Value& v, const Args& args) {
   }
   T9_TRY(int64_t leeway, b.some(3) ? need_integer(b[3]) : Result<int64_t>(5));
   auto n_end = static_cast<int64_t>(count_chars(end.view()));
-  if (length < n_end) return python_error("AssertionError", "expected length >= {}, got {}", n_end, length);
+  if (length < n_end)
+    return python_error("AssertionError", "expected length >= {}, got {}", n_end, length);
   if (leeway < 0) return python_error("AssertionError", "expected leeway >= 0, got {}", leeway);
   std::optional<int64_t> n = length_of(v);
   if (!n) return type_error("object of type '{}' has no len()", type_name(v));
@@ -139,7 +143,8 @@ Result<Value> truncate(I& in, const Value& v, const Args& args) {
 }
 
 Result<Value> wordwrap(I& in, const Value& v, const Args& args) {
-  T9_TRY(Bound b, bind("wordwrap", args, {"width", "break_long_words", "wrapstring", "break_on_hyphens"}));
+  T9_TRY(Bound b,
+         bind("wordwrap", args, {"width", "break_long_words", "wrapstring", "break_on_hyphens"}));
   T9_TRY(int64_t width, b.integer(0, 79));
   if (width <= 0) return value_error("invalid width {} (must be > 0)", width);
   Text separator("\n");
@@ -194,10 +199,14 @@ void append_quoted(const Text& text, bool query, Text* out) {
     std::string quoted;
     for (char c : run) {
       bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                   std::string_view("_.-~").find(c) != std::string_view::npos || (c == '/' && !query);
-      if (plain) quoted.push_back(c);
-      else if (c == ' ' && query) quoted.push_back('+');
-      else quoted += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+                   std::string_view("_.-~").find(c) != std::string_view::npos ||
+                   (c == '/' && !query);
+      if (plain)
+        quoted.push_back(c);
+      else if (c == ' ' && query)
+        quoted.push_back('+');
+      else
+        quoted += fmt::format("%{:02X}", static_cast<unsigned char>(c));
     }
     out->append(quoted, outside);
   });
@@ -214,13 +223,15 @@ Result<Value> urlencode(I& in, const Value& v, const Args& args) {
   }
   Items items;
   if (v.is(Type::kDict)) {
-    for (const auto& [key, value] : v.get<Dict>().entries) items.push_back(Value::tuple({key, value}));
+    for (const auto& [key, value] : v.get<Dict>().entries)
+      items.push_back(Value::tuple({key, value}));
   } else {
     T9_TRY(items, in.items_of(v));
   }
   for (size_t i = 0; i < items.size(); ++i) {
     T9_TRY(Items pair, in.items_of(items[i]));
-    if (pair.size() != 2) return value_error("not enough values to unpack (expected 2, got {})", pair.size());
+    if (pair.size() != 2)
+      return value_error("not enough values to unpack (expected 2, got {})", pair.size());
     if (i != 0) out.append("&", false);
     append_quoted(python_str(pair[0]), true, &out);
     out.append("=", false);

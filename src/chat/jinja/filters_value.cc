@@ -28,12 +28,15 @@ Result<Value> abs_filter(I& in, const Value& v, const Args& args) {
   T9_TRY(bind("abs", args, {}));
   if (!v.is_number()) return type_error("bad operand type for abs(): '{}'", type_name(v));
   if (v.is(Type::kFloat)) return Value::real(std::fabs(v.as_double()));
-  return v.as_int() < 0 ? binary_op(in, "*", v, Value::integer(-1)) : Result<Value>(Value::integer(v.as_int()));
+  return v.as_int() < 0 ? binary_op(in, "*", v, Value::integer(-1))
+                        : Result<Value>(Value::integer(v.as_int()));
 }
 
 // Underscores may stand between digits; nowhere else. False when one is misplaced.
 bool drop_underscores(std::string* s) {
-  auto digit = [&](size_t i) { return i < s->size() && std::isalnum(static_cast<unsigned char>((*s)[i])) != 0; };
+  auto digit = [&](size_t i) {
+    return i < s->size() && std::isalnum(static_cast<unsigned char>((*s)[i])) != 0;
+  };
   for (size_t i = 0; i < s->size(); ++i) {
     if ((*s)[i] == '_' && (i == 0 || !digit(i - 1) || !digit(i + 1))) return false;
   }
@@ -50,9 +53,12 @@ std::optional<double> parse_float(const Text& text) {
   if (digits.empty() || digits[0] == '-' || digits[0] == '+') return std::nullopt;
   double d = 0;
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), d);
-  if (end != digits.data() + digits.size() || digits.find('(') != std::string_view::npos) return std::nullopt;
-  if (error == std::errc::result_out_of_range) d = digits.find("e-") != std::string_view::npos ? 0.0 : HUGE_VAL;
-  else if (error != std::errc()) return std::nullopt;
+  if (end != digits.data() + digits.size() || digits.find('(') != std::string_view::npos)
+    return std::nullopt;
+  if (error == std::errc::result_out_of_range)
+    d = digits.find("e-") != std::string_view::npos ? 0.0 : HUGE_VAL;
+  else if (error != std::errc())
+    return std::nullopt;
   return negative ? -d : d;
 }
 
@@ -79,7 +85,8 @@ std::optional<int64_t> parse_int(const Text& text, int64_t base) {
 
 Result<Value> truncated(double d, const Value& otherwise, bool from_text) {
   if (std::isfinite(d)) {
-    if (std::fabs(d) >= 9.2e18) return python_error("OverflowError", "integer too large (more than 64 bits)");
+    if (std::fabs(d) >= 9.2e18)
+      return python_error("OverflowError", "integer too large (more than 64 bits)");
     return Value::integer(static_cast<int64_t>(d));
   }
   if (from_text || std::isnan(d)) return otherwise;
@@ -159,14 +166,16 @@ Result<Value> filesizeformat(I& in, const Value& v, const Args& args) {
   if (!bytes) return value_error("could not convert to float: {}", python_repr(v).bytes());
   double base = binary ? 1024 : 1000;
   if (*bytes == 1) return Value::string("1 Byte");
-  if (*bytes < base) return in.make_text(Text(fmt::format("{} Bytes", static_cast<int64_t>(*bytes))));
+  if (*bytes < base)
+    return in.make_text(Text(fmt::format("{} Bytes", static_cast<int64_t>(*bytes))));
   constexpr std::string_view kPrefixes = "kMGTPEZY";
   double unit = base;
   for (size_t i = 0;; ++i) {
     unit *= base;
     if (*bytes < unit || i + 1 == kPrefixes.size()) {
       char prefix = binary && i == 0 ? 'K' : kPrefixes[i];
-      return in.make_text(Text(fmt::format("{:.1f} {}{}", base * *bytes / unit, prefix, binary ? "iB" : "B")));
+      return in.make_text(
+          Text(fmt::format("{:.1f} {}{}", base * *bytes / unit, prefix, binary ? "iB" : "B")));
     }
   }
 }
@@ -195,12 +204,14 @@ Result<Value> tojson(I& in, const Value& v, const Args& args) {
       style.indent = b[1].text();
     } else {
       T9_TRY(int64_t width, need_integer(b[1]));
-      style.indent = Text(std::string(static_cast<size_t>(std::clamp<int64_t>(width, 0, 1000)), ' '));
+      style.indent =
+          Text(std::string(static_cast<size_t>(std::clamp<int64_t>(width, 0, 1000)), ' '));
     }
   }
   if (b.some(2)) {
     T9_TRY(Items pair, in.items_of(b[2]));
-    if (pair.size() != 2) return value_error("tojson: separators must be a pair, not {} items", pair.size());
+    if (pair.size() != 2)
+      return value_error("tojson: separators must be a pair, not {} items", pair.size());
     T9_TRY(const Text* item, need_string(pair[0]));
     T9_TRY(const Text* key, need_string(pair[1]));
     style.item_separator = *item;
@@ -212,9 +223,14 @@ Result<Value> tojson(I& in, const Value& v, const Args& args) {
 }
 
 constexpr FilterEntry kFilters[] = {
-    {"default", default_filter}, {"d", default_filter},       {"abs", abs_filter},
-    {"int", int_filter},         {"float", float_filter},     {"round", round_filter},
-    {"attr", attr},              {"filesizeformat", filesizeformat},
+    {"default", default_filter},
+    {"d", default_filter},
+    {"abs", abs_filter},
+    {"int", int_filter},
+    {"float", float_filter},
+    {"round", round_filter},
+    {"attr", attr},
+    {"filesizeformat", filesizeformat},
     {"tojson", tojson},
 };
 

@@ -23,7 +23,8 @@ Text first_chars(const Text& text, int64_t n) {
 Status check_width(int64_t width) {
   constexpr int64_t kMaxWidth = 100'000;
   if (width > kMaxWidth) {
-    return make_error(ErrorCode::kResourceExhausted, "a format pads to {} characters; the limit is {}", width, kMaxWidth);
+    return make_error(ErrorCode::kResourceExhausted,
+                      "a format pads to {} characters; the limit is {}", width, kMaxWidth);
   }
   return {};
 }
@@ -56,9 +57,11 @@ class PercentFormatter {
       at_ = percent + 1;
       if (percent < s.size()) T9_TRY(directive());
     }
-    bool all_used = used_mapping_ || (args_.is(Type::kTuple) ? next_ >= args_.items().size() : next_ > 0);
+    bool all_used =
+        used_mapping_ || (args_.is(Type::kTuple) ? next_ >= args_.items().size() : next_ > 0);
     // Whatever has an item access counts as a mapping, whose parts need not all be used.
-    bool mapping = args_.is(Type::kDict) || args_.is(Type::kList) || args_.is(Type::kRange) || args_.is_undefined();
+    bool mapping = args_.is(Type::kDict) || args_.is(Type::kList) || args_.is(Type::kRange) ||
+                   args_.is_undefined();
     if (!all_used && !mapping) {
       return type_error("not all arguments converted during string formatting");
     }
@@ -112,12 +115,18 @@ class PercentFormatter {
     FormatSpec spec;
     for (; at_ < s.size(); ++at_) {
       char c = s[at_];
-      if (c == '-') spec.align = '<';
-      else if (c == '+') spec.sign = '+';
-      else if (c == ' ') spec.sign = spec.sign == '+' ? '+' : ' ';
-      else if (c == '#') spec.alternate = true;
-      else if (c == '0') spec.zero = true;
-      else break;
+      if (c == '-')
+        spec.align = '<';
+      else if (c == '+')
+        spec.sign = '+';
+      else if (c == ' ')
+        spec.sign = spec.sign == '+' ? '+' : ' ';
+      else if (c == '#')
+        spec.alternate = true;
+      else if (c == '0')
+        spec.zero = true;
+      else
+        break;
     }
     T9_TRY(spec.width, number());
     if (spec.width < 0) {
@@ -168,17 +177,21 @@ class PercentFormatter {
     if (v.is_undefined()) return undefined_error(v);
     constexpr std::string_view kTypes = "diuxXoeEfFgG";
     if (kTypes.find(type) == std::string_view::npos) {
-      return value_error("unsupported format character '{}' ({:#x}) at index {}", type, static_cast<int>(type), at_ - 1);
+      return value_error("unsupported format character '{}' ({:#x}) at index {}", type,
+                         static_cast<int>(type), at_ - 1);
     }
     if (!v.is_number()) {
-      bool whole = type == 'd' || type == 'i' || type == 'u' || type == 'x' || type == 'X' || type == 'o';
+      bool whole =
+          type == 'd' || type == 'i' || type == 'u' || type == 'x' || type == 'X' || type == 'o';
       if (!whole) return type_error("must be real number, not {}", type_name(v));
       return type_error("%{} format: {} is required, not {}", type,
-                        type == 'd' || type == 'i' || type == 'u' ? "a real number" : "an integer", type_name(v));
+                        type == 'd' || type == 'i' || type == 'u' ? "a real number" : "an integer",
+                        type_name(v));
     }
     spec.type = type == 'i' || type == 'u' ? 'd' : type;
     Value number = v;
-    if (spec.type == 'd' && v.is(Type::kFloat)) number = Value::integer(static_cast<int64_t>(v.as_double()));
+    if (spec.type == 'd' && v.is(Type::kFloat))
+      number = Value::integer(static_cast<int64_t>(v.as_double()));
     if ((spec.type == 'x' || spec.type == 'X' || spec.type == 'o') && v.is(Type::kFloat)) {
       return type_error("%{} format: an integer is required, not float", type);
     }
@@ -256,9 +269,12 @@ class BraceFormatter {
     T9_TRY(Value v, lookup(s.substr(0, name_end)));
     if (bang != std::string_view::npos && bang < std::min(colon, s.size())) {
       char kind = bang + 1 < s.size() ? s[bang + 1] : '\0';
-      if (kind == 'r' || kind == 'a') v = Value::string(python_repr(v));
-      else if (kind == 's') v = Value::string(python_str(v));
-      else return value_error("Unknown conversion specifier {}", kind);
+      if (kind == 'r' || kind == 'a')
+        v = Value::string(python_repr(v));
+      else if (kind == 's')
+        v = Value::string(python_str(v));
+      else
+        return value_error("Unknown conversion specifier {}", kind);
     }
     if (escapes_) v = Value::string(escape_html(python_str(v)));
     Text spec_text = colon == std::string_view::npos ? Text() : field.slice(colon + 1, s.size());
@@ -267,17 +283,21 @@ class BraceFormatter {
   }
 
   Result<Value> first(std::string_view name) {
-    bool digits = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+    bool digits = !name.empty() && std::all_of(name.begin(), name.end(),
+                                               [](char c) { return c >= '0' && c <= '9'; });
     if (name.empty() || digits) {
       if (name.empty() ? manual_ : automatic_) {
-        return value_error("cannot switch from {}", name.empty() ? "manual field specification to automatic field numbering"
-                                                                  : "automatic field numbering to manual field specification");
+        return value_error("cannot switch from {}",
+                           name.empty()
+                               ? "manual field specification to automatic field numbering"
+                               : "automatic field numbering to manual field specification");
       }
       (name.empty() ? automatic_ : manual_) = true;
       size_t index = name.empty() ? next_++ : 0;
       if (!name.empty()) std::from_chars(name.data(), name.data() + name.size(), index);
       if (index >= args_.positional.size()) {
-        return python_error("IndexError", "Replacement index {} out of range for positional args tuple", index);
+        return python_error("IndexError",
+                            "Replacement index {} out of range for positional args tuple", index);
       }
       return args_.positional[index];
     }
@@ -299,7 +319,8 @@ class BraceFormatter {
         continue;
       }
       size_t close = path.find(']', end);
-      if (path[end] != '[' || close == std::string_view::npos) return value_error("Missing ']' in format string");
+      if (path[end] != '[' || close == std::string_view::npos)
+        return value_error("Missing ']' in format string");
       std::string_view key = path.substr(end + 1, close - end - 1);
       int64_t index = 0;
       auto [last, error] = std::from_chars(key.data(), key.data() + key.size(), index);

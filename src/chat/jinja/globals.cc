@@ -16,7 +16,8 @@ using I = Interpreter;
 Result<Value> range(I& in, const Value&, const Args& args) {
   if (!args.keyword.empty()) return type_error("range() takes no keyword arguments");
   const Items& p = args.positional;
-  if (p.empty() || p.size() > 3) return type_error("range expected 1 to 3 arguments, got {}", p.size());
+  if (p.empty() || p.size() > 3)
+    return type_error("range expected 1 to 3 arguments, got {}", p.size());
   std::array<int64_t, 3> n = {0, 0, 1};
   for (size_t i = 0; i < p.size(); ++i) {
     T9_TRY(n[i], need_integer(p[i]));
@@ -29,7 +30,8 @@ Result<Value> range(I& in, const Value&, const Args& args) {
   range->step = n[2];
   if (range->step == 0) return value_error("range() arg 3 must not be zero");
   if (range->size() > in.limits().max_range) {
-    return python_error("OverflowError", "Range too big. The sandbox blocks ranges larger than MAX_RANGE ({}).",
+    return python_error("OverflowError",
+                        "Range too big. The sandbox blocks ranges larger than MAX_RANGE ({}).",
                         in.limits().max_range);
   }
   return Value::object(Type::kRange, std::move(range));
@@ -49,7 +51,8 @@ Status fill_dict(I& in, std::string_view function, const Args& args, Dict* dict)
       for (size_t i = 0; i < pairs.size(); ++i) {
         T9_TRY(Items pair, in.items_of(pairs[i]));
         if (pair.size() != 2) {
-          return value_error("dictionary update sequence element #{} has length {}; 2 is required", i, pair.size());
+          return value_error("dictionary update sequence element #{} has length {}; 2 is required",
+                             i, pair.size());
         }
         T9_TRY(check_hashable(pair[0]));
         dict->set(pair[0], pair[1]);
@@ -75,7 +78,8 @@ Result<Value> make_namespace(I& in, const Value&, const Args& args) {
 }
 
 Result<Value> cycler(I&, const Value&, const Args& args) {
-  if (args.positional.empty()) return python_error("RuntimeError", "at least one item has to be provided");
+  if (args.positional.empty())
+    return python_error("RuntimeError", "at least one item has to be provided");
   auto cycler = std::make_shared<Cycler>();
   for (const Value& v : args.positional) cycler->contain(v);
   cycler->items = args.positional;
@@ -120,7 +124,8 @@ constexpr GlobalEntry kGlobals[] = {
 }  // namespace
 
 Native find_global(std::string_view name) {
-  auto it = std::find_if(std::begin(kGlobals), std::end(kGlobals), [&](const GlobalEntry& e) { return e.name == name; });
+  auto it = std::find_if(std::begin(kGlobals), std::end(kGlobals),
+                         [&](const GlobalEntry& e) { return e.name == name; });
   return it == std::end(kGlobals) ? nullptr : it->call;
 }
 

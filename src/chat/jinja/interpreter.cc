@@ -9,7 +9,8 @@
 namespace tempo9::chat::jinja {
 
 Frame::Slot* Frame::find(NameId name) {
-  auto it = std::find_if(slots.begin(), slots.end(), [name](const Slot& slot) { return slot.name == name; });
+  auto it = std::find_if(slots.begin(), slots.end(),
+                         [name](const Slot& slot) { return slot.name == name; });
   return it == slots.end() ? nullptr : &*it;
 }
 
@@ -39,13 +40,15 @@ Status Interpreter::charge(uint64_t steps) {
   steps_ += steps;
   if (steps_ <= limits_.max_steps) return {};
   return make_error(ErrorCode::kResourceExhausted,
-                    "the template needs more than {} steps, the limit of one rendering", limits_.max_steps);
+                    "the template needs more than {} steps, the limit of one rendering",
+                    limits_.max_steps);
 }
 
 Status Interpreter::charge_text(size_t n_bytes) {
   if (n_bytes > limits_.max_bytes) {
-    return make_error(ErrorCode::kResourceExhausted, "the template made a text of {} bytes; the limit is {}",
-                      n_bytes, limits_.max_bytes);
+    return make_error(ErrorCode::kResourceExhausted,
+                      "the template made a text of {} bytes; the limit is {}", n_bytes,
+                      limits_.max_bytes);
   }
   return charge(n_bytes / 16);
 }
@@ -57,8 +60,9 @@ Result<Value> Interpreter::make_text(Text text) {
 
 Result<Value> Interpreter::make_list(Items items, Type type) {
   if (items.size() > limits_.max_items) {
-    return make_error(ErrorCode::kResourceExhausted, "the template made a list of {} items; the limit is {}",
-                      items.size(), limits_.max_items);
+    return make_error(ErrorCode::kResourceExhausted,
+                      "the template made a list of {} items; the limit is {}", items.size(),
+                      limits_.max_items);
   }
   T9_TRY(charge(items.size()));
   return type == Type::kTuple ? Value::tuple(std::move(items)) : Value::list(std::move(items));
@@ -75,7 +79,8 @@ FramePtr Interpreter::enter(const Scope& scope, FramePtr parent) {
       auto exported = exported_.find(name.name);
       if (exported != exported_.end()) {
         slot = {name.name, false, exported->second};
-      } else if (auto given = variables_.find(tree_.names[static_cast<size_t>(name.name)]); given != variables_.end()) {
+      } else if (auto given = variables_.find(tree_.names[static_cast<size_t>(name.name)]);
+                 given != variables_.end()) {
         slot = {name.name, false, given->second};
       } else if (Native global = find_global(tree_.names[static_cast<size_t>(name.name)])) {
         auto function = std::make_shared<Function>();
@@ -131,7 +136,8 @@ Status Interpreter::emit(const Value& v) {
     out_->append(text);
   }
   if (out_->size() <= limits_.max_bytes) return {};
-  return make_error(ErrorCode::kResourceExhausted, "the template wrote more than {} bytes, the limit of one rendering",
+  return make_error(ErrorCode::kResourceExhausted,
+                    "the template wrote more than {} bytes, the limit of one rendering",
                     limits_.max_bytes);
 }
 
@@ -143,7 +149,8 @@ Result<Interpreter::Flow> Interpreter::exec_body(const Body& body) {
   return Flow::kNormal;
 }
 
-Result<Interpreter::Flow> Interpreter::exec_in_frame(const Body& body, const Scope& scope, FramePtr parent) {
+Result<Interpreter::Flow> Interpreter::exec_in_frame(const Body& body, const Scope& scope,
+                                                     FramePtr parent) {
   FramePtr outer = std::exchange(frame_, enter(scope, std::move(parent)));
   Result<Flow> flow = exec_body(body);
   frame_ = std::move(outer);
@@ -153,7 +160,8 @@ Result<Interpreter::Flow> Interpreter::exec_in_frame(const Body& body, const Sco
 Result<Interpreter::Flow> Interpreter::exec(const Stmt& s) {
   T9_TRY(charge(1));
   Nesting nesting(&depth_);
-  if (nesting.too_deep(kMaxEvalDepth)) return python_error("RecursionError", "the template nests too deeply");
+  if (nesting.too_deep(kMaxEvalDepth))
+    return python_error("RecursionError", "the template nests too deeply");
   switch (s.kind) {
     case Stmt::Kind::kOutput:
       for (const ExprPtr& e : s.exprs) {
@@ -161,18 +169,34 @@ Result<Interpreter::Flow> Interpreter::exec(const Stmt& s) {
         T9_TRY(emit(v));
       }
       return Flow::kNormal;
-    case Stmt::Kind::kFor: return exec_for(s);
-    case Stmt::Kind::kIf: return exec_if(s);
-    case Stmt::Kind::kSet: T9_TRY(exec_set(s)); return Flow::kNormal;
-    case Stmt::Kind::kSetBlock: return exec_set_block(s);
-    case Stmt::Kind::kMacro: store(s.name_id, make_macro(s, false)); return Flow::kNormal;
-    case Stmt::Kind::kCallBlock: T9_TRY(exec_call_block(s)); return Flow::kNormal;
-    case Stmt::Kind::kFilterBlock: return exec_filter_block(s);
-    case Stmt::Kind::kWith: return exec_with(s);
-    case Stmt::Kind::kBlock: T9_TRY(exec_block(s)); return Flow::kNormal;
-    case Stmt::Kind::kScope: return exec_in_frame(s.body, s.scope, frame_);
-    case Stmt::Kind::kBreak: return Flow::kBreak;
-    case Stmt::Kind::kContinue: return Flow::kContinue;
+    case Stmt::Kind::kFor:
+      return exec_for(s);
+    case Stmt::Kind::kIf:
+      return exec_if(s);
+    case Stmt::Kind::kSet:
+      T9_TRY(exec_set(s));
+      return Flow::kNormal;
+    case Stmt::Kind::kSetBlock:
+      return exec_set_block(s);
+    case Stmt::Kind::kMacro:
+      store(s.name_id, make_macro(s, false));
+      return Flow::kNormal;
+    case Stmt::Kind::kCallBlock:
+      T9_TRY(exec_call_block(s));
+      return Flow::kNormal;
+    case Stmt::Kind::kFilterBlock:
+      return exec_filter_block(s);
+    case Stmt::Kind::kWith:
+      return exec_with(s);
+    case Stmt::Kind::kBlock:
+      T9_TRY(exec_block(s));
+      return Flow::kNormal;
+    case Stmt::Kind::kScope:
+      return exec_in_frame(s.body, s.scope, frame_);
+    case Stmt::Kind::kBreak:
+      return Flow::kBreak;
+    case Stmt::Kind::kContinue:
+      return Flow::kContinue;
   }
   return Flow::kNormal;
 }
@@ -192,14 +216,16 @@ Status Interpreter::assign(const Expr& target, const Value& value) {
   }
   if (target.kind == Expr::Kind::kNsRef) {
     Value ns = lookup(target.name_id);
-    if (!ns.is(Type::kNamespace)) return template_error("cannot assign attribute on non-namespace object");
+    if (!ns.is(Type::kNamespace))
+      return template_error("cannot assign attribute on non-namespace object");
     ns.get_mutable<Namespace>().attributes.set(Value::string(target.name), value);
     ns.get_mutable<Namespace>().deepen(value);
     return check(ns);
   }
   T9_TRY(Items items, items_of(value));
   if (items.size() < target.operands.size()) {
-    return value_error("not enough values to unpack (expected {}, got {})", target.operands.size(), items.size());
+    return value_error("not enough values to unpack (expected {}, got {})", target.operands.size(),
+                       items.size());
   }
   if (items.size() > target.operands.size()) {
     return value_error("too many values to unpack (expected {})", target.operands.size());
@@ -220,7 +246,8 @@ bool has_bad_namespace(const Expr& target, const std::function<Value(NameId)>& l
 }  // namespace
 
 Status Interpreter::exec_set(const Stmt& s) {
-  if (s.target->kind != Expr::Kind::kName && has_bad_namespace(*s.target, [this](NameId n) { return lookup(n); })) {
+  if (s.target->kind != Expr::Kind::kName &&
+      has_bad_namespace(*s.target, [this](NameId n) { return lookup(n); })) {
     return template_error("cannot assign attribute on non-namespace object");
   }
   T9_TRY(Value value, eval(*s.value));
@@ -273,7 +300,8 @@ Result<Interpreter::Flow> Interpreter::exec_with(const Stmt& s) {
   }
   FramePtr outer = std::exchange(frame_, enter(s.scope, frame_));
   Status assigned;
-  for (size_t i = 0; i < values.size() && assigned; ++i) assigned = assign(*s.targets[i], values[i]);
+  for (size_t i = 0; i < values.size() && assigned; ++i)
+    assigned = assign(*s.targets[i], values[i]);
   Result<Flow> flow = assigned ? exec_body(s.body) : Result<Flow>(assigned.error());
   frame_ = std::move(outer);
   return flow;
@@ -286,7 +314,8 @@ Status Interpreter::exec_block(const Stmt& s) {
 
 // ---- loops
 
-Pull Interpreter::make_pull(const Stmt& s, const Value& iterable, const FramePtr& outer, Status* status) {
+Pull Interpreter::make_pull(const Stmt& s, const Value& iterable, const FramePtr& outer,
+                            Status* status) {
   Result<Cursor> cursor = Cursor::over(iterable);
   if (!cursor) {
     *status = cursor.error();
@@ -324,11 +353,12 @@ Result<Interpreter::Flow> Interpreter::exec_for(const Stmt& s) {
 }
 
 // A recursive loop gives its text; any other writes to the output.
-Result<Value> Interpreter::run_loop(const Stmt& s, const Value& iterable, const FramePtr& outer, int64_t depth0,
-                                    Flow* flow) {
+Result<Value> Interpreter::run_loop(const Stmt& s, const Value& iterable, const FramePtr& outer,
+                                    int64_t depth0, Flow* flow) {
   Nesting nesting(&call_depth_);
   if (s.recursive && nesting.too_deep(limits_.max_depth)) {
-    return python_error("RecursionError", "the template nests calls deeper than {}", limits_.max_depth);
+    return python_error("RecursionError", "the template nests calls deeper than {}",
+                        limits_.max_depth);
   }
   auto loop = std::make_shared<Loop>();
   Status status;
@@ -357,7 +387,8 @@ Result<Value> Interpreter::run_loop(const Stmt& s, const Value& iterable, const 
 
 Result<Interpreter::Flow> Interpreter::loop_body(const Stmt& s, const std::shared_ptr<Loop>& loop,
                                                  const FramePtr& outer) {
-  bool completed = false;  // some iteration ran to its end: `continue` and `break` leave the else open
+  bool completed =
+      false;  // some iteration ran to its end: `continue` and `break` leave the else open
   for (;;) {
     T9_TRY(bool more, loop->advance());
     if (!more) break;
@@ -371,103 +402,6 @@ Result<Interpreter::Flow> Interpreter::loop_body(const Stmt& s, const std::share
   frame_ = outer;
   if (completed || s.orelse.empty()) return Flow::kNormal;
   return exec_in_frame(s.orelse, s.orelse_scope, outer);
-}
-
-// ---- macros
-
-Value Interpreter::make_macro(const Stmt& s, bool anonymous) {
-  auto macro = std::make_shared<Macro>();
-  macro->stmt = &s;
-  macro->tree = &tree_;
-  macro->closure = frame_;
-  macro->anonymous = anonymous;
-  capture(frame_);
-  return Value::object(Type::kMacro, std::move(macro));
-}
-
-Status Interpreter::exec_call_block(const Stmt& s) {
-  Value caller = make_macro(s, true);
-  T9_TRY(Value result, eval_call(*s.value, &caller));
-  return emit(result);
-}
-
-Result<Value> Interpreter::call_macro(const Macro& macro, const Args& args) {
-  Nesting nesting(&call_depth_);
-  if (nesting.too_deep(limits_.max_depth)) {
-    return python_error("RecursionError", "the template nests calls deeper than {}", limits_.max_depth);
-  }
-  const Stmt& s = *macro.stmt;
-  FramePtr caller = std::exchange(frame_, enter(s.scope, macro.closure));
-  Text text;
-  Text* out = std::exchange(out_, &text);
-  FramePtr own = frame_;
-  Status bound = bind_macro(macro, args, own.get());
-  Result<Flow> flow = bound ? exec_body(s.body) : Result<Flow>(bound.error());
-  out_ = out;
-  frame_ = std::move(caller);
-  if (!flow) return flow.error();
-  return make_text(std::move(text));
-}
-
-Result<Value> Interpreter::macro_default(const Macro& macro, size_t param) {
-  const Stmt& s = *macro.stmt;
-  size_t first = s.params.size() - s.defaults.size();
-  if (param >= first) return eval(*s.defaults[param - first]);
-  const std::string& name = tree_.names[static_cast<size_t>(s.params[param])];
-  return Value::undefined_hint(fmt::format("parameter '{}' was not provided", name));
-}
-
-Status Interpreter::bind_macro(const Macro& macro, const Args& args, Frame* frame) {
-  const Stmt& s = *macro.stmt;
-  std::string shown = macro.anonymous ? "None" : "'" + s.name + "'";
-  auto keyword = args.keyword;
-  auto pop = [&](std::string_view name) -> std::optional<Value> {
-    auto it = std::find_if(keyword.begin(), keyword.end(), [&](const auto& k) { return k.first == name; });
-    if (it == keyword.end()) return std::nullopt;
-    Value v = it->second;
-    keyword.erase(it);
-    return v;
-  };
-  auto set = [frame](NameId name, Value v) {
-    Frame::Slot* slot = frame->find(name);
-    if (slot != nullptr) *slot = {name, false, std::move(v)};
-  };
-  std::vector<size_t> unset;
-  for (size_t i = 0; i < s.params.size(); ++i) {
-    if (i < args.positional.size()) {
-      set(s.params[i], args.positional[i]);
-    } else if (std::optional<Value> v = pop(tree_.names[static_cast<size_t>(s.params[i])])) {
-      set(s.params[i], std::move(*v));
-    } else {
-      unset.push_back(i);
-    }
-  }
-  if (s.uses_caller && !s.explicit_caller) {
-    std::optional<Value> caller = pop("caller");
-    bool given = caller && !caller->is(Type::kNone);
-    set(tree_.caller, given ? std::move(*caller) : Value::undefined_hint("No caller defined"));
-  }
-  if (s.uses_kwargs) {
-    auto dict = std::make_shared<Dict>();
-    for (auto& [name, v] : keyword) dict->set(Value::string(name), v);
-    set(tree_.kwargs, Value::object(Type::kDict, std::move(dict)));
-  } else if (!keyword.empty()) {
-    if (std::any_of(keyword.begin(), keyword.end(), [](const auto& k) { return k.first == "caller"; })) {
-      return type_error("macro {} was invoked with two values for the special caller argument. This is most likely a bug.", shown);
-    }
-    return type_error("macro {} takes no keyword argument '{}'", shown, keyword.front().first);
-  }
-  if (s.uses_varargs) {
-    size_t n = std::min(args.positional.size(), s.params.size());
-    set(tree_.varargs, Value::tuple(Items(args.positional.begin() + static_cast<ptrdiff_t>(n), args.positional.end())));
-  } else if (args.positional.size() > s.params.size()) {
-    return type_error("macro {} takes not more than {} argument(s)", shown, s.params.size());
-  }
-  for (size_t i : unset) {
-    T9_TRY(Value v, macro_default(macro, i));
-    set(s.params[i], std::move(v));
-  }
-  return {};
 }
 
 }  // namespace tempo9::chat::jinja

@@ -31,13 +31,14 @@ class Interpreter {
  public:
   // variables: what the caller of the template passes; they win over the built-in globals.
   // now: ISO time for strftime_now; empty for the local clock.
-  Interpreter(const Tree& tree, const Limits& limits, std::unordered_map<std::string, Value> variables,
-              std::string now);
+  Interpreter(const Tree& tree, const Limits& limits,
+              std::unordered_map<std::string, Value> variables, std::string now);
   ~Interpreter();
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
 
-  // The whole output. Errors: kInvalidArgument with the exception's words, kResourceExhausted past a limit.
+  // The whole output. Errors: kInvalidArgument with the exception's words, kResourceExhausted past
+  // a limit.
   Result<Text> run();
 
   // For the built-ins.
@@ -53,7 +54,7 @@ class Interpreter {
   Result<Value> call(const Value& callee, const Args& args);
   Result<Value> apply_filter(std::string_view name, const Value& input, const Args& args);
   Result<bool> apply_test(std::string_view name, const Value& input, const Args& args);
-  Result<bool> equals(const Value& a, const Value& b);           // charged
+  Result<bool> equals(const Value& a, const Value& b);            // charged
   Result<bool> contains(const Value& container, const Value& v);  // v in container
   void track(const std::shared_ptr<Namespace>& ns) { namespaces_.push_back(ns); }
 
@@ -65,7 +66,8 @@ class Interpreter {
   Result<Flow> exec_body(const Body& body);
   Result<Flow> exec_in_frame(const Body& body, const Scope& scope, FramePtr parent);
   Result<Flow> exec_for(const Stmt& s);
-  Result<Value> run_loop(const Stmt& s, const Value& iterable, const FramePtr& outer, int64_t depth0, Flow* flow);
+  Result<Value> run_loop(const Stmt& s, const Value& iterable, const FramePtr& outer,
+                         int64_t depth0, Flow* flow);
   Result<Flow> loop_body(const Stmt& s, const std::shared_ptr<Loop>& loop, const FramePtr& outer);
   Pull make_pull(const Stmt& s, const Value& iterable, const FramePtr& outer, Status* status);
   Result<Flow> exec_if(const Stmt& s);
@@ -110,24 +112,28 @@ class Interpreter {
   Limits limits_;
   std::unordered_map<std::string, Value> variables_;
   std::string now_;
-  std::unordered_map<NameId, Value> exported_;  // what the top level has set; blocks and macros see it
+  std::unordered_map<NameId, Value>
+      exported_;  // what the top level has set; blocks and macros see it
   FramePtr root_, frame_;
   Text* out_ = nullptr;
   uint64_t steps_ = 0;
   int depth_ = 0;       // of evaluation: bounds the stack
   int call_depth_ = 0;  // macros and recursive loops
-  std::vector<std::weak_ptr<Frame>> captured_;  // frames and namespaces can hold each other: emptied at the end
+  std::vector<std::weak_ptr<Frame>>
+      captured_;  // frames and namespaces can hold each other: emptied at the end
   std::vector<std::weak_ptr<Namespace>> namespaces_;
   std::vector<const Stmt*> blocks_;
 };
 
-// Python's binary operators, by their sign. Errors: TypeError, ZeroDivisionError, OverflowError, UndefinedError.
-Result<Value> binary_op(Interpreter& interpreter, std::string_view op, const Value& a, const Value& b);
+// Python's binary operators, by their sign. Errors: TypeError, ZeroDivisionError, OverflowError,
+// UndefinedError.
+Result<Value> binary_op(Interpreter& interpreter, std::string_view op, const Value& a,
+                        const Value& b);
 // text % args
 Result<Value> percent_format(Interpreter& interpreter, const Text& format, const Value& args);
 // text.replace(...), charged before it is done
-Result<Value> replace_text(Interpreter& interpreter, const Text& text, const Text& old, const Text& replacement,
-                           int64_t count);
+Result<Value> replace_text(Interpreter& interpreter, const Text& text, const Text& old,
+                           const Text& replacement, int64_t count);
 // text.format(...)
 Result<Value> brace_format(Interpreter& interpreter, const Text& format, const Args& args);
 

@@ -139,18 +139,28 @@ constexpr TestEntry kTests[] = {
     {"test", is_test},
     {"sameas", sameas},
     {"in", in_test},
-    {"==", compare<Op::kEq>}, {"eq", compare<Op::kEq>}, {"equalto", compare<Op::kEq>},
-    {"!=", compare<Op::kNe>}, {"ne", compare<Op::kNe>},
-    {"<", compare<Op::kLt>},  {"lt", compare<Op::kLt>}, {"lessthan", compare<Op::kLt>},
-    {"<=", compare<Op::kLe>}, {"le", compare<Op::kLe>},
-    {">", compare<Op::kGt>},  {"gt", compare<Op::kGt>}, {"greaterthan", compare<Op::kGt>},
-    {">=", compare<Op::kGe>}, {"ge", compare<Op::kGe>},
+    {"==", compare<Op::kEq>},
+    {"eq", compare<Op::kEq>},
+    {"equalto", compare<Op::kEq>},
+    {"!=", compare<Op::kNe>},
+    {"ne", compare<Op::kNe>},
+    {"<", compare<Op::kLt>},
+    {"lt", compare<Op::kLt>},
+    {"lessthan", compare<Op::kLt>},
+    {"<=", compare<Op::kLe>},
+    {"le", compare<Op::kLe>},
+    {">", compare<Op::kGt>},
+    {"gt", compare<Op::kGt>},
+    {"greaterthan", compare<Op::kGt>},
+    {">=", compare<Op::kGe>},
+    {"ge", compare<Op::kGe>},
 };
 
 }  // namespace
 
 Test find_test(std::string_view name) {
-  auto it = std::find_if(std::begin(kTests), std::end(kTests), [&](const TestEntry& e) { return e.name == name; });
+  auto it = std::find_if(std::begin(kTests), std::end(kTests),
+                         [&](const TestEntry& e) { return e.name == name; });
   return it == std::end(kTests) ? nullptr : it->test;
 }
 

@@ -54,8 +54,8 @@ size_t space_start(std::string_view s) {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 constexpr std::array<std::string_view, 26> kOperators = {
-    "**", "//", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]",
-    "(",  ")",  "{",  "}",  ">",  "<",  "=", ".", ":", "|", ",", ";"};
+    "**", "//", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
+    "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
 
 int hex_value(char c) {
   if (is_digit(c)) return c - '0';
@@ -77,7 +77,9 @@ class Lexer {
  private:
   void push(TokenKind kind, std::string text) { tokens_.push_back({kind, std::move(text), line_}); }
 
-  bool at(std::string_view text) const { return std::string_view(s_).substr(at_, text.size()) == text; }
+  bool at(std::string_view text) const {
+    return std::string_view(s_).substr(at_, text.size()) == text;
+  }
 
   void advance(size_t to) {
     line_ += static_cast<int>(std::count(s_.begin() + static_cast<ptrdiff_t>(at_),
@@ -86,7 +88,8 @@ class Lexer {
     at_ = to;
   }
 
-  // Emits data [at_, tag) as the tag after it leaves it. sign: '-', '+' or 0, right behind the tag's opening.
+  // Emits data [at_, tag) as the tag after it leaves it. sign: '-', '+' or 0, right behind the
+  // tag's opening.
   void data(size_t tag, char sign, bool is_variable) {
     std::string_view text = std::string_view(s_).substr(at_, tag - at_);
     if (sign == '-') {
@@ -131,8 +134,8 @@ class Lexer {
     return tag_body(kind == '%');
   }
 
-  // The end of a tag's close "X}" with its white space rules at `from`, or 0: "-X}" takes the space after it, "+X}"
-  // nothing, "X}" one newline when trimmed.
+  // The end of a tag's close "X}" with its white space rules at `from`, or 0: "-X}" takes the space
+  // after it, "+X}" nothing, "X}" one newline when trimmed.
   size_t match_close(size_t from, char mark, bool trims, bool takes_plus) const {
     auto closes = [&](size_t p) { return p + 1 < s_.size() && s_[p] == mark && s_[p + 1] == '}'; };
     if (from < s_.size() && s_[from] == '-' && closes(from + 1)) return skip_space(s_, from + 3);
@@ -181,7 +184,8 @@ class Lexer {
     std::string brackets;  // closers that are still to come
     while (at_ < s_.size()) {
       if (brackets.empty()) {
-        size_t end = is_block ? match_close(at_, '%', true, true) : match_close(at_, '}', false, false);
+        size_t end =
+            is_block ? match_close(at_, '%', true, true) : match_close(at_, '}', false, false);
         if (end != 0) {
           push(is_block ? TokenKind::kBlockEnd : TokenKind::kVariableEnd, "");
           advance(end);
@@ -205,7 +209,8 @@ class Lexer {
     if (size_t end = name_end(); end != at_) {
       push(TokenKind::kName, s_.substr(at_, end - at_));
       uint16_t first = char_classes(decode_utf8(s_, at_).c);
-      if ((first & kIdentifierStart) == 0) return syntax_error(line_, "Invalid character in identifier");
+      if ((first & kIdentifierStart) == 0)
+        return syntax_error(line_, "Invalid character in identifier");
       advance(end);
       return {};
     }
@@ -357,7 +362,8 @@ class Lexer {
         }
         append_utf8(value, out);
       } else if (c == 'N') {
-        return syntax_error(line_, "\\N{...} escapes are not supported; write the character itself");
+        return syntax_error(line_,
+                            "\\N{...} escapes are not supported; write the character itself");
       } else if (c != '\n') {
         out->push_back('\\');
         out->push_back(c);

@@ -1,4 +1,5 @@
-// Template source to tokens, with the white space rules of trim_blocks and lstrip_blocks. Pure; any thread.
+// Template source to tokens, with the white space rules of trim_blocks and lstrip_blocks. Pure; any
+// thread.
 #pragma once
 
 #include <string>

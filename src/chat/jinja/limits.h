@@ -7,8 +7,8 @@
 namespace tempo9::chat::jinja {
 
 struct Limits {
-  // One step is one evaluated node, one item produced or 16 bytes copied. A long agent conversation takes well under
-  // a million; ten million are a second or two.
+  // One step is one evaluated node, one item produced or 16 bytes copied. A long agent conversation
+  // takes well under a million; ten million are a second or two.
   uint64_t max_steps = 10'000'000;
   size_t max_bytes = size_t{32} << 20;  // one string, and the output
   size_t max_items = 1'000'000;         // one list
@@ -16,7 +16,8 @@ struct Limits {
   int max_depth = 200;                  // macro calls and recursive loops in each other
 };
 
-// Nesting of expressions and statements in the source. Bounds the parser's and the evaluator's stack.
+// Nesting of expressions and statements in the source. Bounds the parser's and the evaluator's
+// stack.
 constexpr int kMaxNesting = 120;
 // Recursion of the evaluator: a stack of a few megabytes, also with sanitizers.
 constexpr int kMaxEvalDepth = 800;

@@ -18,8 +18,10 @@ Result<Cursor> Cursor::over(const Value& v) {
     case Type::kView:
     case Type::kRange:
     case Type::kIterator:
-    case Type::kLoop: return Cursor(v);
-    default: return type_error("'{}' object is not iterable", type_name(v));
+    case Type::kLoop:
+      return Cursor(v);
+    default:
+      return type_error("'{}' object is not iterable", type_name(v));
   }
 }
 
@@ -68,32 +70,42 @@ Result<std::optional<Value>> Cursor::next() {
       if (!more) return Item();
       return Item(Value::tuple({loop.current, value_}));
     }
-    default: return Item();  // undefined: nothing
+    default:
+      return Item();  // undefined: nothing
   }
 }
 
 std::optional<int64_t> length_of(const Value& v) {
   switch (v.type()) {
-    case Type::kUndefined: return 0;
+    case Type::kUndefined:
+      return 0;
     case Type::kString: {
       const auto& object = v.get<TextObject>();
-      if (object.n_chars < 0) object.n_chars = static_cast<int64_t>(count_chars(object.text.view()));
+      if (object.n_chars < 0)
+        object.n_chars = static_cast<int64_t>(count_chars(object.text.view()));
       return object.n_chars;
     }
     case Type::kList:
-    case Type::kTuple: return static_cast<int64_t>(v.items().size());
-    case Type::kDict: return static_cast<int64_t>(v.get<Dict>().entries.size());
-    case Type::kView: return length_of(v.get<View>().dict);
-    case Type::kRange: return v.get<Range>().size();
-    default: return std::nullopt;
+    case Type::kTuple:
+      return static_cast<int64_t>(v.items().size());
+    case Type::kDict:
+      return static_cast<int64_t>(v.get<Dict>().entries.size());
+    case Type::kView:
+      return length_of(v.get<View>().dict);
+    case Type::kRange:
+      return v.get<Range>().size();
+    default:
+      return std::nullopt;
   }
 }
 
 Status Loop::fill(size_t n) {
   while (!exhausted && pending.size() < n) {
     T9_TRY(std::optional<Value> item, pull());
-    if (item) pending.push_back(std::move(*item));
-    else exhausted = true;
+    if (item)
+      pending.push_back(std::move(*item));
+    else
+      exhausted = true;
   }
   return {};
 }
@@ -156,10 +168,13 @@ Result<Found> loop_attribute(const Value& object, std::string_view name) {
   if (name == "changed") return Found(bound(name, object, loop_changed));
   if (name == "length" || name == "revindex" || name == "revindex0") {
     T9_TRY(int64_t total, loop.total());
-    return integer(name == "length" ? total : name == "revindex" ? total - loop.index0 : total - loop.index0 - 1);
+    return integer(name == "length"     ? total
+                   : name == "revindex" ? total - loop.index0
+                                        : total - loop.index0 - 1);
   }
   if (name == "previtem") {
-    return Found(loop.index0 == 0 ? Value::undefined_hint("there is no previous item") : loop.previous);
+    return Found(loop.index0 == 0 ? Value::undefined_hint("there is no previous item")
+                                  : loop.previous);
   }
   if (name == "last" || name == "nextitem") {
     T9_TRY(loop.fill(1));
@@ -179,7 +194,8 @@ Found macro_attribute(const Value& object, std::string_view name) {
   if (name == "catch_varargs") return Value::boolean(s.uses_varargs);
   if (name != "arguments") return {};
   Items names;
-  for (NameId param : s.params) names.push_back(Value::string(macro.tree->names[static_cast<size_t>(param)]));
+  for (NameId param : s.params)
+    names.push_back(Value::string(macro.tree->names[static_cast<size_t>(param)]));
   return Value::tuple(std::move(names));
 }
 
@@ -209,9 +225,12 @@ Found cycler_attribute(const Value& object, std::string_view name) {
 
 Result<std::optional<Value>> special_attribute(const Value& object, std::string_view name) {
   switch (object.type()) {
-    case Type::kLoop: return loop_attribute(object, name);
-    case Type::kMacro: return macro_attribute(object, name);
-    case Type::kCycler: return cycler_attribute(object, name);
+    case Type::kLoop:
+      return loop_attribute(object, name);
+    case Type::kMacro:
+      return macro_attribute(object, name);
+    case Type::kCycler:
+      return cycler_attribute(object, name);
     case Type::kNamespace: {
       const Value* v = object.get<Namespace>().attributes.find(name);
       return v == nullptr ? Found() : Found(*v);
@@ -238,7 +257,8 @@ Result<std::optional<Value>> special_attribute(const Value& object, std::string_
       if (name == "real") return Found(object);
       if (name == "imag") return Found(Value::real(0));
       break;
-    default: break;
+    default:
+      break;
   }
   if (Native method = find_method(object, name)) return Found(bound(name, object, method));
   return Found();

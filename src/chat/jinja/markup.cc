@@ -70,7 +70,12 @@ Text collapse_space(const Text& text) {
 // "&lt;" at the front: its character; empty if it is none that we know.
 std::string entity(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kNamed = {
-      {{"amp", "&"}, {"lt", "<"}, {"gt", ">"}, {"quot", "\""}, {"apos", "'"}, {"nbsp", "\xC2\xA0"}}};
+      {{"amp", "&"},
+       {"lt", "<"},
+       {"gt", ">"},
+       {"quot", "\""},
+       {"apos", "'"},
+       {"nbsp", "\xC2\xA0"}}};
   for (const auto& [known, value] : kNamed) {
     if (known == name) return std::string(value);
   }
@@ -78,8 +83,10 @@ std::string entity(std::string_view name) {
   bool hex = name[1] == 'x' || name[1] == 'X';
   std::string_view digits = name.substr(hex ? 2 : 1);
   uint32_t c = 0;
-  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), c, hex ? 16 : 10);
-  if (error != std::errc() || end != digits.data() + digits.size() || c == 0 || c > 0x10FFFF) return {};
+  auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), c, hex ? 16 : 10);
+  if (error != std::errc() || end != digits.data() + digits.size() || c == 0 || c > 0x10FFFF)
+    return {};
   std::string out;
   append_utf8(c, &out);
   return out;
@@ -92,7 +99,8 @@ Text strip_tags(const Text& text) {
   Text out;
   for (size_t at = 0; at < plain.size();) {
     size_t end = plain.bytes()[at] == '&' ? plain.bytes().find(';', at) : std::string::npos;
-    std::string resolved = end == std::string::npos ? "" : entity(plain.view().substr(at + 1, end - at - 1));
+    std::string resolved =
+        end == std::string::npos ? "" : entity(plain.view().substr(at + 1, end - at - 1));
     if (resolved.empty()) {
       out.append_slice(plain, at, at + 1);
       ++at;

@@ -66,7 +66,8 @@ Result<Value> istitle(I& in, const Value& self, const Args& args) {
 Result<Value> isascii(I&, const Value& self, const Args& args) {
   T9_TRY(bind("isascii", args, {}));
   const std::string& s = self.text().bytes();
-  return Value::boolean(std::all_of(s.begin(), s.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; }));
+  return Value::boolean(
+      std::all_of(s.begin(), s.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; }));
 }
 
 Result<Value> isidentifier(I&, const Value& self, const Args& args) {
@@ -74,7 +75,8 @@ Result<Value> isidentifier(I&, const Value& self, const Args& args) {
   std::string_view s = self.text().view();
   for (size_t at = 0; at < s.size();) {
     auto [c, n] = decode_utf8(s, at);
-    if ((char_classes(c) & (at == 0 ? kIdentifierStart : kIdentifier)) == 0) return Value::boolean(false);
+    if ((char_classes(c) & (at == 0 ? kIdentifierStart : kIdentifier)) == 0)
+      return Value::boolean(false);
     at += n;
   }
   return Value::boolean(!s.empty());
@@ -122,8 +124,11 @@ Result<Value> copy(I& in, const Value& self, const Args& args) {
 }
 
 constexpr MethodEntry kDictMethods[] = {
-    {"items", view<View::Of::kItems>}, {"keys", view<View::Of::kKeys>}, {"values", view<View::Of::kValues>},
-    {"get", dict_get},                 {"copy", copy},
+    {"items", view<View::Of::kItems>},
+    {"keys", view<View::Of::kKeys>},
+    {"values", view<View::Of::kValues>},
+    {"get", dict_get},
+    {"copy", copy},
 };
 
 // ---- list, tuple, range
@@ -151,7 +156,8 @@ Result<Value> index(I& in, const Value& self, const Args& args) {
     T9_TRY(bool same, in.equals(items[static_cast<size_t>(i)], b[0]));
     if (same) return Value::integer(i);
   }
-  return value_error("{}", self.is(Type::kTuple) ? "tuple.index(x): x not in tuple" : "value is not in list");
+  return value_error(
+      "{}", self.is(Type::kTuple) ? "tuple.index(x): x not in tuple" : "value is not in list");
 }
 
 constexpr MethodEntry kListMethods[] = {{"count", count}, {"index", index}, {"copy", copy}};
@@ -167,7 +173,8 @@ Result<Value> bit_length(I&, const Value& self, const Args& args) {
 
 Result<Value> is_integer(I&, const Value& self, const Args& args) {
   T9_TRY(bind("is_integer", args, {}));
-  return Value::boolean(std::isfinite(self.as_double()) && std::floor(self.as_double()) == self.as_double());
+  return Value::boolean(std::isfinite(self.as_double()) &&
+                        std::floor(self.as_double()) == self.as_double());
 }
 
 constexpr MethodEntry kIntMethods[] = {{"bit_length", bit_length}, {"conjugate", copy}};
@@ -175,7 +182,8 @@ constexpr MethodEntry kFloatMethods[] = {{"is_integer", is_integer}, {"conjugate
 
 template <typename T>
 Native find_in(const T& table, std::string_view name) {
-  auto it = std::find_if(table.begin(), table.end(), [&](const MethodEntry& e) { return e.name == name; });
+  auto it = std::find_if(table.begin(), table.end(),
+                         [&](const MethodEntry& e) { return e.name == name; });
   return it == table.end() ? nullptr : it->method;
 }
 template <size_t N>
@@ -193,28 +201,40 @@ Native find_method(const Value& object, std::string_view name) {
       Native method = find_in(string_methods(), name);
       return method != nullptr ? method : find_in(string_predicates(), name);
     }
-    case Type::kDict: return find_in(kDictMethods, name);
-    case Type::kList: return find_in(kListMethods, name);
+    case Type::kDict:
+      return find_in(kDictMethods, name);
+    case Type::kList:
+      return find_in(kListMethods, name);
     case Type::kTuple:
-    case Type::kRange: return name == "copy" ? nullptr : find_in(kListMethods, name);
+    case Type::kRange:
+      return name == "copy" ? nullptr : find_in(kListMethods, name);
     case Type::kBool:
-    case Type::kInt: return find_in(kIntMethods, name);
-    case Type::kFloat: return find_in(kFloatMethods, name);
-    default: return nullptr;
+    case Type::kInt:
+      return find_in(kIntMethods, name);
+    case Type::kFloat:
+      return find_in(kFloatMethods, name);
+    default:
+      return nullptr;
   }
 }
 
 bool is_unsafe_attribute(const Value& object, std::string_view name) {
-  constexpr std::array<std::string_view, 5> kDictMutators = {"clear", "pop", "popitem", "setdefault", "update"};
-  constexpr std::array<std::string_view, 8> kListMutators = {"append", "clear",  "pop",  "reverse",
-                                                             "insert", "sort",   "extend", "remove"};
-  auto in = [&](const auto& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  constexpr std::array<std::string_view, 5> kDictMutators = {"clear", "pop", "popitem",
+                                                             "setdefault", "update"};
+  constexpr std::array<std::string_view, 8> kListMutators = {"append", "clear", "pop",    "reverse",
+                                                             "insert", "sort",  "extend", "remove"};
+  auto in = [&](const auto& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   if (object.is(Type::kDict) && in(kDictMutators)) return true;
   if (object.is(Type::kList) && in(kListMutators)) return true;
-  // What every Python object has; other names with underscores are only keys that may or may not be there.
+  // What every Python object has; other names with underscores are only keys that may or may not be
+  // there.
   constexpr std::array<std::string_view, 16> kPrivate = {
-      "__class__", "__doc__",  "__init__", "__new__", "__dir__",    "__eq__",     "__ne__",       "__hash__",
-      "__str__",   "__repr__", "__format__", "__reduce__", "__sizeof__", "__getattribute__", "__setattr__", "__init_subclass__"};
+      "__class__",  "__doc__",          "__init__",    "__new__",
+      "__dir__",    "__eq__",           "__ne__",      "__hash__",
+      "__str__",    "__repr__",         "__format__",  "__reduce__",
+      "__sizeof__", "__getattribute__", "__setattr__", "__init_subclass__"};
   return in(kPrivate);
 }
 

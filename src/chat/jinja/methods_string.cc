@@ -60,7 +60,8 @@ Result<Value> text_method(I& in, const Value& self, const Args& args) {
   return in.make_text(f(self.text()));
 }
 
-// The part of self that start and end (in characters) leave; no value when start lies behind the end.
+// The part of self that start and end (in characters) leave; no value when start lies behind the
+// end.
 struct Window {
   size_t begin = 0, end = 0;
   bool valid = true;
@@ -86,7 +87,8 @@ Result<Window> window(const Value& self, const Bound& b, size_t first) {
 
 template <bool at_start>
 Result<Value> with_method(I& in, const Value& self, const Args& args) {
-  T9_TRY(Bound b, bind_positional(at_start ? "startswith" : "endswith", args, {"prefix", "start", "end"}, 1));
+  T9_TRY(Bound b, bind_positional(at_start ? "startswith" : "endswith", args,
+                                  {"prefix", "start", "end"}, 1));
   T9_TRY(Window w, window(self, b, 1));
   std::string_view s = self.text().view().substr(w.begin, w.end - w.begin);
   auto matches = [&](std::string_view affix) {
@@ -100,8 +102,8 @@ Result<Value> with_method(I& in, const Value& self, const Args& args) {
     return Value::boolean(false);
   }
   if (!b[0].is_string()) {
-    return type_error("{} first arg must be str or a tuple of str, not {}", at_start ? "startswith" : "endswith",
-                      type_name(b[0]));
+    return type_error("{} first arg must be str or a tuple of str, not {}",
+                      at_start ? "startswith" : "endswith", type_name(b[0]));
   }
   T9_TRY(in.charge(b[0].weight()));
   return Value::boolean(matches(b[0].text().view()));
@@ -142,7 +144,9 @@ Result<Value> count(I& in, const Value& self, const Args& args) {
   std::string_view s = self.text().view().substr(w.begin, w.end - w.begin);
   if (sub->empty()) return Value::integer(static_cast<int64_t>(count_chars(s)) + 1);
   int64_t n = 0;
-  for (size_t at = s.find(sub->view()); at != std::string_view::npos; at = s.find(sub->view(), at + sub->size())) ++n;
+  for (size_t at = s.find(sub->view()); at != std::string_view::npos;
+       at = s.find(sub->view(), at + sub->size()))
+    ++n;
   return Value::integer(n);
 }
 
@@ -151,7 +155,8 @@ Result<Value> replace_method(I& in, const Value& self, const Args& args) {
   T9_TRY(const Text* old, need_string(b[0]));
   T9_TRY(const Text* replacement, need_string(b[1]));
   T9_TRY(int64_t n, b.integer(2, -1));
-  if (self.text().markup()) return replace_text(in, self.text(), escape_html(*old), escape_html(*replacement), n);
+  if (self.text().markup())
+    return replace_text(in, self.text(), escape_html(*old), escape_html(*replacement), n);
   return replace_text(in, self.text(), *old, *replacement, n);
 }
 
@@ -161,7 +166,8 @@ Result<Value> join_method(I& in, const Value& self, const Args& args) {
   Text out;
   for (size_t i = 0; i < items.size(); ++i) {
     if (!items[i].is_string()) {
-      return type_error("sequence item {}: expected str instance, {} found", i, type_name(items[i]));
+      return type_error("sequence item {}: expected str instance, {} found", i,
+                        type_name(items[i]));
     }
     if (i != 0) out.append(self.text());
     out.append(self.text().markup() ? escape_html(items[i].text()) : items[i].text());
@@ -171,7 +177,9 @@ Result<Value> join_method(I& in, const Value& self, const Args& args) {
   return in.make_text(std::move(out));
 }
 
-Result<Value> format_method(I& in, const Value& self, const Args& args) { return brace_format(in, self.text(), args); }
+Result<Value> format_method(I& in, const Value& self, const Args& args) {
+  return brace_format(in, self.text(), args);
+}
 
 Result<Value> format_map(I& in, const Value& self, const Args& args) {
   T9_TRY(Bound b, bind_positional("format_map", args, {"mapping"}, 1));
@@ -191,7 +199,8 @@ Result<Value> justify(I& in, const Value& self, const Args& args) {
   Text fill(" ");
   if (b.has(1)) {
     T9_TRY(const Text* given, need_string(b[1]));
-    if (count_chars(given->view()) != 1) return type_error("The fill character must be exactly one character long");
+    if (count_chars(given->view()) != 1)
+      return type_error("The fill character must be exactly one character long");
     fill = *given;
   }
   int64_t missing = std::max<int64_t>(width - *length_of(self), 0);
@@ -219,7 +228,8 @@ Result<Value> partition(I& in, const Value& self, const Args& args) {
   T9_TRY(const Text* separator, need_string(b[0]));
   if (separator->empty()) return value_error("empty separator");
   const Text& text = self.text();
-  size_t at = from_right ? text.bytes().rfind(separator->bytes()) : text.bytes().find(separator->bytes());
+  size_t at =
+      from_right ? text.bytes().rfind(separator->bytes()) : text.bytes().find(separator->bytes());
   Items parts(3, Value::string(""));
   if (at == std::string::npos) {
     parts[from_right ? 2 : 0] = self;
@@ -238,15 +248,19 @@ Result<Value> remove_affix(I& in, const Value& self, const Args& args) {
   const Text& text = self.text();
   bool has = prefix ? text.view().starts_with(affix->view()) : text.view().ends_with(affix->view());
   if (!has) return self;
-  return in.make_text(prefix ? text.slice(affix->size(), text.size()) : text.slice(0, text.size() - affix->size()));
+  return in.make_text(prefix ? text.slice(affix->size(), text.size())
+                             : text.slice(0, text.size() - affix->size()));
 }
 
 Result<Value> expandtabs(I& in, const Value& self, const Args& args) {
   T9_TRY(Bound b, bind("expandtabs", args, {"tabsize"}));
   T9_TRY(int64_t size, b.integer(0, 8));
-  if (size > 1000) return make_error(ErrorCode::kResourceExhausted, "expandtabs({}) is too wide", size);
-  auto tabs = static_cast<size_t>(std::count(self.text().bytes().begin(), self.text().bytes().end(), '\t'));
-  T9_TRY(in.charge_text(self.text().size() + tabs * static_cast<size_t>(std::max<int64_t>(size, 0))));
+  if (size > 1000)
+    return make_error(ErrorCode::kResourceExhausted, "expandtabs({}) is too wide", size);
+  auto tabs =
+      static_cast<size_t>(std::count(self.text().bytes().begin(), self.text().bytes().end(), '\t'));
+  T9_TRY(
+      in.charge_text(self.text().size() + tabs * static_cast<size_t>(std::max<int64_t>(size, 0))));
   return in.make_text(expand_tabs(self.text(), size));
 }
 
@@ -287,8 +301,8 @@ constexpr MethodEntry kMethods[] = {
 
 }  // namespace
 
-Result<Value> replace_text(Interpreter& in, const Text& text, const Text& old, const Text& replacement,
-                           int64_t count) {
+Result<Value> replace_text(Interpreter& in, const Text& text, const Text& old,
+                           const Text& replacement, int64_t count) {
   // Counts first, so that a small text with a long replacement cannot take all memory.
   size_t hits = 0;
   if (old.empty()) {

@@ -76,14 +76,26 @@ Result<std::string> float_digits(double d, const FormatSpec& spec) {
     case '\0':
       if (spec.precision < 0) return format_float(d);
       {
-        std::string out = printf_double('g', spec.alternate, std::max<int64_t>(spec.precision, 1), d);
+        std::string out =
+            printf_double('g', spec.alternate, std::max<int64_t>(spec.precision, 1), d);
         bool plain = out.find_first_of(".e") == std::string::npos;
         return plain ? out + ".0" : out;
       }
-    case '%': return printf_double('f', spec.alternate, spec.precision < 0 ? 6 : spec.precision, d * 100) + "%";
-    case 'n': type = 'g'; break;
-    case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': break;
-    default: return value_error("Unknown format code '{}' for object of type 'float'", type);
+    case '%':
+      return printf_double('f', spec.alternate, spec.precision < 0 ? 6 : spec.precision, d * 100) +
+             "%";
+    case 'n':
+      type = 'g';
+      break;
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'F':
+    case 'g':
+    case 'G':
+      break;
+    default:
+      return value_error("Unknown format code '{}' for object of type 'float'", type);
   }
   int64_t precision = spec.precision < 0 ? 6 : spec.precision;
   if ((type == 'g' || type == 'G') && precision == 0) precision = 1;
@@ -94,18 +106,36 @@ Result<std::string> integer_digits(int64_t i, const FormatSpec& spec) {
   int base = 10;
   std::string prefix;
   switch (spec.type) {
-    case '\0': case 'd': case 'n': break;
-    case 'b': base = 2; prefix = "0b"; break;
-    case 'o': base = 8; prefix = "0o"; break;
-    case 'x': base = 16; prefix = "0x"; break;
-    case 'X': base = 16; prefix = "0X"; break;
-    default: return value_error("Unknown format code '{}' for object of type 'int'", spec.type);
+    case '\0':
+    case 'd':
+    case 'n':
+      break;
+    case 'b':
+      base = 2;
+      prefix = "0b";
+      break;
+    case 'o':
+      base = 8;
+      prefix = "0o";
+      break;
+    case 'x':
+      base = 16;
+      prefix = "0x";
+      break;
+    case 'X':
+      base = 16;
+      prefix = "0X";
+      break;
+    default:
+      return value_error("Unknown format code '{}' for object of type 'int'", spec.type);
   }
   uint64_t magnitude = i < 0 ? ~static_cast<uint64_t>(i) + 1 : static_cast<uint64_t>(i);
   char buffer[72];
   auto end = std::to_chars(buffer, buffer + sizeof(buffer), magnitude, base).ptr;
   std::string digits(buffer, end);
-  if (spec.type == 'X') std::transform(digits.begin(), digits.end(), digits.begin(), [](char c) { return c >= 'a' ? static_cast<char>(c - 32) : c; });
+  if (spec.type == 'X')
+    std::transform(digits.begin(), digits.end(), digits.begin(),
+                   [](char c) { return c >= 'a' ? static_cast<char>(c - 32) : c; });
   if (spec.precision > static_cast<int64_t>(digits.size())) {
     digits.insert(0, static_cast<size_t>(spec.precision) - digits.size(), '0');
   }
@@ -122,20 +152,25 @@ void group(std::string* digits, char mark, size_t every) {
 
 Result<std::string> format_number(const Value& v, const FormatSpec& spec) {
   constexpr std::string_view kFloatTypes = "eEfFgG%";
-  bool as_float = v.is(Type::kFloat) || (spec.type != '\0' && kFloatTypes.find(spec.type) != std::string_view::npos);
-  bool negative = v.is(Type::kFloat) ? std::signbit(v.as_double()) && !std::isnan(v.as_double()) : v.as_int() < 0;
+  bool as_float = v.is(Type::kFloat) ||
+                  (spec.type != '\0' && kFloatTypes.find(spec.type) != std::string_view::npos);
+  bool negative = v.is(Type::kFloat) ? std::signbit(v.as_double()) && !std::isnan(v.as_double())
+                                     : v.as_int() < 0;
   std::string digits;
   if (v.is(Type::kBool) && spec.type == '\0') {
     digits = std::to_string(v.as_int());
   } else {
     T9_TRY(digits, as_float ? float_digits(v.as_double(), spec) : integer_digits(v.as_int(), spec));
   }
-  if (spec.grouping != '\0') group(&digits, spec.grouping, spec.type == 'x' || spec.type == 'X' || spec.type == 'b' || spec.type == 'o' ? 4 : 3);
+  if (spec.grouping != '\0')
+    group(&digits, spec.grouping,
+          spec.type == 'x' || spec.type == 'X' || spec.type == 'b' || spec.type == 'o' ? 4 : 3);
   std::string sign = negative ? "-" : spec.sign == '+' ? "+" : spec.sign == ' ' ? " " : "";
   bool zero_pad = spec.align == '=' || (spec.zero && spec.align == '\0');
   if (zero_pad) {
     std::string fill = spec.align == '=' && !spec.zero ? spec.fill : "0";
-    for (auto n = static_cast<int64_t>(sign.size() + digits.size()); n < spec.width; ++n) sign += fill;
+    for (auto n = static_cast<int64_t>(sign.size() + digits.size()); n < spec.width; ++n)
+      sign += fill;
   }
   return sign + digits;
 }

@@ -10,7 +10,8 @@ namespace {
 
 Error unsupported(std::string_view op, const Value& a, const Value& b) {
   if (op == "**") op = "** or pow()";
-  return type_error("unsupported operand type(s) for {}: '{}' and '{}'", op, type_name(a), type_name(b));
+  return type_error("unsupported operand type(s) for {}: '{}' and '{}'", op, type_name(a),
+                    type_name(b));
 }
 
 Error overflow() { return python_error("OverflowError", "integer too large (more than 64 bits)"); }
@@ -40,7 +41,8 @@ double float_mod(double a, double b) {
 
 Result<Value> integer_power(int64_t base, int64_t exponent) {
   if (exponent < 0) {
-    if (base == 0) return python_error("ZeroDivisionError", "0.0 cannot be raised to a negative power");
+    if (base == 0)
+      return python_error("ZeroDivisionError", "0.0 cannot be raised to a negative power");
     return Value::real(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
   }
   int64_t result = 1;
@@ -74,7 +76,8 @@ Result<Value> float_op(std::string_view op, double a, double b) {
   if (op == "-") return Value::real(a - b);
   if (op == "*") return Value::real(a * b);
   if (op == "**") {
-    if (a == 0 && b < 0) return python_error("ZeroDivisionError", "0.0 cannot be raised to a negative power");
+    if (a == 0 && b < 0)
+      return python_error("ZeroDivisionError", "0.0 cannot be raised to a negative power");
     double r = std::pow(a, b);
     if (std::isnan(r) && !std::isnan(a) && !std::isnan(b)) {
       return python_error("TypeError", "complex numbers are not supported");
@@ -86,7 +89,9 @@ Result<Value> float_op(std::string_view op, double a, double b) {
   }
   if (b == 0) {
     return python_error("ZeroDivisionError", "{}",
-                        op == "/" ? "float division by zero" : op == "//" ? "float floor division by zero" : "float modulo");
+                        op == "/"    ? "float division by zero"
+                        : op == "//" ? "float floor division by zero"
+                                     : "float modulo");
   }
   if (op == "/") return Value::real(a / b);
   if (op == "%") return Value::real(float_mod(a, b));
@@ -99,7 +104,8 @@ Result<Value> repeat(Interpreter& interpreter, const Value& sequence, int64_t ti
   if (sequence.is_string()) {
     const Text& text = sequence.text();
     if (!text.empty() && n > interpreter.limits().max_bytes / text.size()) {
-      return make_error(ErrorCode::kResourceExhausted, "the template repeats a text to more than {} bytes",
+      return make_error(ErrorCode::kResourceExhausted,
+                        "the template repeats a text to more than {} bytes",
                         interpreter.limits().max_bytes);
     }
     Text out;
@@ -111,7 +117,8 @@ Result<Value> repeat(Interpreter& interpreter, const Value& sequence, int64_t ti
   }
   const Items& items = sequence.items();
   if (!items.empty() && n > interpreter.limits().max_items / items.size()) {
-    return make_error(ErrorCode::kResourceExhausted, "the template repeats a list to more than {} items",
+    return make_error(ErrorCode::kResourceExhausted,
+                      "the template repeats a list to more than {} items",
                       interpreter.limits().max_items);
   }
   Items out;
@@ -144,7 +151,8 @@ Result<Value> add(Interpreter& interpreter, const Value& a, const Value& b) {
 
 }  // namespace
 
-Result<Value> binary_op(Interpreter& interpreter, std::string_view op, const Value& a, const Value& b) {
+Result<Value> binary_op(Interpreter& interpreter, std::string_view op, const Value& a,
+                        const Value& b) {
   if (op == "%" && a.is_string()) return percent_format(interpreter, a.text(), b);
   if (a.is_undefined()) return undefined_error(a);
   if (b.is_undefined()) return undefined_error(b);
@@ -157,8 +165,10 @@ Result<Value> binary_op(Interpreter& interpreter, std::string_view op, const Val
     bool a_repeats = a.is_string() || a.is_sequence(), b_repeats = b.is_string() || b.is_sequence();
     if (a_repeats && b.is_intlike()) return repeat(interpreter, a, b.as_int());
     if (b_repeats && a.is_intlike()) return repeat(interpreter, b, a.as_int());
-    if (a_repeats) return type_error("can't multiply sequence by non-int of type '{}'", type_name(b));
-    if (b_repeats) return type_error("can't multiply sequence by non-int of type '{}'", type_name(a));
+    if (a_repeats)
+      return type_error("can't multiply sequence by non-int of type '{}'", type_name(b));
+    if (b_repeats)
+      return type_error("can't multiply sequence by non-int of type '{}'", type_name(a));
   }
   return unsupported(op, a, b);
 }

@@ -39,7 +39,8 @@ class Parser : public ExprParser {
     out->back()->exprs.push_back(std::move(expr));
   }
 
-  // Statements until one of the ends, whose name becomes the current token; until the end of the template when empty.
+  // Statements until one of the ends, whose name becomes the current token; until the end of the
+  // template when empty.
   Result<Body> body(const Names& ends) {
     Nesting nesting(&nesting_);
     if (nesting.too_deep(kMaxNesting)) return fail("blocks are nested too deeply");
@@ -76,8 +77,10 @@ class Parser : public ExprParser {
 
   Error unexpected_end(const Names& ends) const {
     std::string expected;
-    for (std::string_view end : ends) expected += fmt::format("{}'{}'", expected.empty() ? "" : " or ", end);
-    return fail("Unexpected end of template. Jinja was looking for the following tags: " + expected + ".");
+    for (std::string_view end : ends)
+      expected += fmt::format("{}'{}'", expected.empty() ? "" : " or ", end);
+    return fail(
+        "Unexpected end of template. Jinja was looking for the following tags: " + expected + ".");
   }
 
   // ": %} body", as every block statement goes on.
@@ -97,20 +100,33 @@ class Parser : public ExprParser {
     std::string tag = current().text;
     StmtPtr node = make_stmt(Stmt::Kind::kOutput, take().line);
     Stmt& s = *node;
-    if (tag == "for") T9_TRY(for_(s));
-    else if (tag == "if") T9_TRY(if_(s));
-    else if (tag == "set") T9_TRY(set(s));
-    else if (tag == "macro") T9_TRY(macro(s));
-    else if (tag == "call") T9_TRY(call(s));
-    else if (tag == "filter") T9_TRY(filter(s));
-    else if (tag == "with") T9_TRY(with(s));
-    else if (tag == "print") T9_TRY(print(s));
-    else if (tag == "block") T9_TRY(block(s));
-    else if (tag == "autoescape") T9_TRY(autoescape(s));
-    else if (tag == "generation") T9_TRY(generation(s));
-    else if (tag == "break" || tag == "continue") T9_TRY(loop_control(s, tag == "break"));
+    if (tag == "for")
+      T9_TRY(for_(s));
+    else if (tag == "if")
+      T9_TRY(if_(s));
+    else if (tag == "set")
+      T9_TRY(set(s));
+    else if (tag == "macro")
+      T9_TRY(macro(s));
+    else if (tag == "call")
+      T9_TRY(call(s));
+    else if (tag == "filter")
+      T9_TRY(filter(s));
+    else if (tag == "with")
+      T9_TRY(with(s));
+    else if (tag == "print")
+      T9_TRY(print(s));
+    else if (tag == "block")
+      T9_TRY(block(s));
+    else if (tag == "autoescape")
+      T9_TRY(autoescape(s));
+    else if (tag == "generation")
+      T9_TRY(generation(s));
+    else if (tag == "break" || tag == "continue")
+      T9_TRY(loop_control(s, tag == "break"));
     else if (tag == "include" || tag == "import" || tag == "from" || tag == "extends") {
-      return fail(fmt::format("'{}' needs a second template, and a chat template is only one; put its text here", tag));
+      return fail(fmt::format(
+          "'{}' needs a second template, and a chat template is only one; put its text here", tag));
     } else {
       return unknown_tag(tag, ends, s.line);
     }
@@ -121,7 +137,8 @@ class Parser : public ExprParser {
   static Error unknown_tag(std::string_view tag, const Names& ends, int line) {
     std::string words = fmt::format("Encountered unknown tag '{}'.", tag);
     for (size_t i = 0; i < ends.size(); ++i) {
-      words += fmt::format("{}'{}'", i == 0 ? " Jinja was looking for the following tags: " : " or ", ends[i]);
+      words += fmt::format(
+          "{}'{}'", i == 0 ? " Jinja was looking for the following tags: " : " or ", ends[i]);
     }
     return syntax_error(line, words);
   }
@@ -254,7 +271,8 @@ class Parser : public ExprParser {
     s.kind = Stmt::Kind::kBlock;
     T9_TRY(s.name, expect_name());
     s.scoped = skip_name("scoped");
-    if (skip_name("required")) return fail("required blocks need a child template, and a chat template is only one");
+    if (skip_name("required"))
+      return fail("required blocks need a child template, and a chat template is only one");
     if (std::find(blocks_.begin(), blocks_.end(), s.name) != blocks_.end()) {
       return fail(fmt::format("block '{}' defined twice", s.name));
     }
@@ -264,7 +282,8 @@ class Parser : public ExprParser {
     return {};
   }
 
-  // The value counts when rendering; HTML escaping is not a chat template's business, so only "off" is accepted.
+  // The value counts when rendering; HTML escaping is not a chat template's business, so only "off"
+  // is accepted.
   Status autoescape(Stmt& s) {
     s.kind = Stmt::Kind::kScope;
     T9_TRY(ExprPtr on, expression());
@@ -276,7 +295,9 @@ class Parser : public ExprParser {
   }
 
   Status loop_control(Stmt& s, bool is_break) {
-    if (loops_ == 0) return syntax_error(s.line, fmt::format("'{}' outside loop", is_break ? "break" : "continue"));
+    if (loops_ == 0)
+      return syntax_error(s.line,
+                          fmt::format("'{}' outside loop", is_break ? "break" : "continue"));
     s.kind = is_break ? Stmt::Kind::kBreak : Stmt::Kind::kContinue;
     return {};
   }

@@ -1,4 +1,5 @@
-// Tokens to a syntax tree, with the grammar of Jinja2 3.1 plus loop controls and the generation tag. Pure; any thread.
+// Tokens to a syntax tree, with the grammar of Jinja2 3.1 plus loop controls and the generation
+// tag. Pure; any thread.
 #pragma once
 
 #include <string_view>
@@ -8,7 +9,8 @@
 
 namespace tempo9::chat::jinja {
 
-// Errors: kInvalidArgument, "line 3: reason". Templates that pull in others (include, import, extends) are refused.
+// Errors: kInvalidArgument, "line 3: reason". Templates that pull in others (include, import,
+// extends) are refused.
 Result<Tree> parse(std::string_view source);
 
 }  // namespace tempo9::chat::jinja

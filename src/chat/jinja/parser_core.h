@@ -1,10 +1,13 @@
-// The parser's two halves: expressions (parser_expr.cc) and statements (parser.cc) over one token stream.
+// The parser's two halves: expressions (parser_expr.cc) and statements (parser.cc) over one token
+// stream.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "chat/jinja/ast.h"
@@ -47,7 +50,8 @@ class ExprParser {
 
  private:
   friend class Nesting;
-  Result<ExprPtr> make(Expr::Kind kind, int line, std::vector<ExprPtr> operands, std::string name = {});
+  Result<ExprPtr> make(Expr::Kind kind, int line, std::vector<ExprPtr> operands,
+                       std::string name = {});
   Result<ExprPtr> or_expr();
   Result<ExprPtr> and_expr();
   Result<ExprPtr> not_expr();
@@ -87,5 +91,13 @@ class Nesting {
  private:
   int* level_;
 };
+
+// A list of operands, made of its parts.
+template <typename... Ptrs>
+std::vector<ExprPtr> operands(Ptrs&&... ptrs) {
+  std::vector<ExprPtr> out;
+  (out.push_back(std::forward<Ptrs>(ptrs)), ...);
+  return out;
+}
 
 }  // namespace tempo9::chat::jinja

@@ -14,7 +14,9 @@ std::string format_float(double d) {
   if (std::isnan(d)) return "nan";
   if (std::isinf(d)) return d < 0 ? "-inf" : "inf";
   std::array<char, 64> buffer;
-  auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), d, std::chars_format::scientific).ptr;
+  auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), d, std::chars_format::scientific)
+          .ptr;
   std::string_view scientific(buffer.data(), static_cast<size_t>(end - buffer.data()));
   bool negative = scientific.front() == '-';
   if (negative) scientific.remove_prefix(1);
@@ -28,11 +30,12 @@ std::string format_float(double d) {
 
   std::string out = negative ? "-" : "";
   if (exponent < -4 || exponent >= 16) {
-    return fmt::format("{}{}{}{}e{}{:02}", out, digits[0], digits.size() > 1 ? "." : "", digits.substr(1),
-                       exponent < 0 ? '-' : '+', std::abs(exponent));
+    return fmt::format("{}{}{}{}e{}{:02}", out, digits[0], digits.size() > 1 ? "." : "",
+                       digits.substr(1), exponent < 0 ? '-' : '+', std::abs(exponent));
   }
   if (exponent < 0) {
-    return fmt::format("{}0.{}{}", out, std::string(static_cast<size_t>(-exponent - 1), '0'), digits);
+    return fmt::format("{}0.{}{}", out, std::string(static_cast<size_t>(-exponent - 1), '0'),
+                       digits);
   }
   auto point = static_cast<size_t>(exponent) + 1;
   if (digits.size() <= point) {
@@ -49,7 +52,10 @@ void append_hex(char kind, char32_t c, int width, bool outside, Text* out) {
 
 void append_string_repr(const Text& text, Text* out) {
   std::string_view bytes = text.view();
-  char quote = bytes.find('\'') != std::string_view::npos && bytes.find('"') == std::string_view::npos ? '"' : '\'';
+  char quote =
+      bytes.find('\'') != std::string_view::npos && bytes.find('"') == std::string_view::npos
+          ? '"'
+          : '\'';
   std::string_view quote_text(&quote, 1);
   out->append(quote_text, false);
   text.for_each_run([&](std::string_view run, bool outside) {
@@ -58,11 +64,20 @@ void append_string_repr(const Text& text, Text* out) {
       std::string_view raw = run.substr(at, n);
       at += n;
       switch (c) {
-        case '\n': out->append("\\n", outside); continue;
-        case '\r': out->append("\\r", outside); continue;
-        case '\t': out->append("\\t", outside); continue;
-        case '\\': out->append("\\\\", outside); continue;
-        default: break;
+        case '\n':
+          out->append("\\n", outside);
+          continue;
+        case '\r':
+          out->append("\\r", outside);
+          continue;
+        case '\t':
+          out->append("\\t", outside);
+          continue;
+        case '\\':
+          out->append("\\\\", outside);
+          continue;
+        default:
+          break;
       }
       if (c == static_cast<char32_t>(quote)) {
         out->append("\\", outside);
@@ -70,9 +85,12 @@ void append_string_repr(const Text& text, Text* out) {
       } else if ((char_classes(c) & kPrintable) != 0 || (c == 0xFFFD && n == 1)) {
         out->append(raw, outside);
       } else {
-        if (c < 0x100) append_hex('x', c, 2, outside, out);
-        else if (c < 0x10000) append_hex('u', c, 4, outside, out);
-        else append_hex('U', c, 8, outside, out);
+        if (c < 0x100)
+          append_hex('x', c, 2, outside, out);
+        else if (c < 0x10000)
+          append_hex('u', c, 4, outside, out);
+        else
+          append_hex('U', c, 8, outside, out);
       }
     }
   });
@@ -84,30 +102,59 @@ class Printer {
   explicit Printer(Text* out) : out_(*out) {}
 
   void print(const Value& v) {
-    // Far above the limit of one string, where rendering stops: bounds the work on values that share parts.
+    // Far above the limit of one string, where rendering stops: bounds the work on values that
+    // share parts.
     constexpr size_t kMaxPrinted = size_t{64} << 20;
     if (out_.size() > kMaxPrinted) return;
     switch (v.type()) {
-      case Type::kUndefined: put("Undefined"); return;
-      case Type::kNone: put("None"); return;
-      case Type::kBool: put(v.as_bool() ? "True" : "False"); return;
-      case Type::kInt: put(std::to_string(v.as_int())); return;
-      case Type::kFloat: put(format_float(v.as_double())); return;
+      case Type::kUndefined:
+        put("Undefined");
+        return;
+      case Type::kNone:
+        put("None");
+        return;
+      case Type::kBool:
+        put(v.as_bool() ? "True" : "False");
+        return;
+      case Type::kInt:
+        put(std::to_string(v.as_int()));
+        return;
+      case Type::kFloat:
+        put(format_float(v.as_double()));
+        return;
       case Type::kString:
         if (v.text().markup()) put("Markup(");
         append_string_repr(v.text(), &out_);
         if (v.text().markup()) put(")");
         return;
-      case Type::kList: items(v.items(), "[", "]"); return;
-      case Type::kTuple: items(v.items(), "(", v.items().size() == 1 ? ",)" : ")"); return;
-      case Type::kDict: dict(v.get<Dict>()); return;
-      case Type::kView: view(v.get<View>()); return;
-      case Type::kRange: range(v.get<Range>()); return;
-      case Type::kNamespace: name_space(v.get<Namespace>()); return;
+      case Type::kList:
+        items(v.items(), "[", "]");
+        return;
+      case Type::kTuple:
+        items(v.items(), "(", v.items().size() == 1 ? ",)" : ")");
+        return;
+      case Type::kDict:
+        dict(v.get<Dict>());
+        return;
+      case Type::kView:
+        view(v.get<View>());
+        return;
+      case Type::kRange:
+        range(v.get<Range>());
+        return;
+      case Type::kNamespace:
+        name_space(v.get<Namespace>());
+        return;
       case Type::kMacro:
-      case Type::kLoop: put(describe_object(v)); return;
-      case Type::kFunction: put(fmt::format("<built-in method {}>", v.get<Function>().name)); return;
-      default: put(fmt::format("<{} object>", type_name(v))); return;
+      case Type::kLoop:
+        put(describe_object(v));
+        return;
+      case Type::kFunction:
+        put(fmt::format("<built-in method {}>", v.get<Function>().name));
+        return;
+      default:
+        put(fmt::format("<{} object>", type_name(v)));
+        return;
     }
   }
 
@@ -138,8 +185,12 @@ class Printer {
 
   void view(const View& view) {
     Items all;
-    for (size_t i = 0; i < view.dict.get<Dict>().entries.size(); ++i) all.push_back(view_item(view, i));
-    items(all, view.of == View::Of::kKeys ? "dict_keys([" : view.of == View::Of::kValues ? "dict_values([" : "dict_items([",
+    for (size_t i = 0; i < view.dict.get<Dict>().entries.size(); ++i)
+      all.push_back(view_item(view, i));
+    items(all,
+          view.of == View::Of::kKeys     ? "dict_keys(["
+          : view.of == View::Of::kValues ? "dict_values(["
+                                         : "dict_items([",
           "])");
   }
 
@@ -189,19 +240,33 @@ class JsonWriter {
 
   Status write(const Value& v, int level) {
     if (out.size() > max_bytes_) {
-      return Error{ErrorCode::kResourceExhausted,
-                   fmt::format("tojson wrote more than {} bytes, the limit of one string", max_bytes_)};
+      return Error{
+          ErrorCode::kResourceExhausted,
+          fmt::format("tojson wrote more than {} bytes, the limit of one string", max_bytes_)};
     }
     switch (v.type()) {
-      case Type::kNone: out.append("null", false); return {};
-      case Type::kBool: out.append(v.as_bool() ? "true" : "false", false); return {};
-      case Type::kInt: out.append(std::to_string(v.as_int()), false); return {};
-      case Type::kFloat: write_float(v.as_double()); return {};
-      case Type::kString: write_string(v.text()); return {};
+      case Type::kNone:
+        out.append("null", false);
+        return {};
+      case Type::kBool:
+        out.append(v.as_bool() ? "true" : "false", false);
+        return {};
+      case Type::kInt:
+        out.append(std::to_string(v.as_int()), false);
+        return {};
+      case Type::kFloat:
+        write_float(v.as_double());
+        return {};
+      case Type::kString:
+        write_string(v.text());
+        return {};
       case Type::kList:
-      case Type::kTuple: return write_list(v.items(), level);
-      case Type::kDict: return write_dict(v.get<Dict>(), level);
-      default: return type_error("Object of type {} is not JSON serializable", type_name(v));
+      case Type::kTuple:
+        return write_list(v.items(), level);
+      case Type::kDict:
+        return write_dict(v.get<Dict>(), level);
+      default:
+        return type_error("Object of type {} is not JSON serializable", type_name(v));
     }
   }
 
@@ -209,21 +274,39 @@ class JsonWriter {
 
  private:
   void write_float(double d) {
-    if (std::isnan(d)) out.append("NaN", false);
-    else if (std::isinf(d)) out.append(d < 0 ? "-Infinity" : "Infinity", false);
-    else out.append(format_float(d), false);
+    if (std::isnan(d))
+      out.append("NaN", false);
+    else if (std::isinf(d))
+      out.append(d < 0 ? "-Infinity" : "Infinity", false);
+    else
+      out.append(format_float(d), false);
   }
 
   void write_char(char32_t c, std::string_view raw, bool outside) {
     switch (c) {
-      case '"': out.append("\\\"", outside); return;
-      case '\\': out.append("\\\\", outside); return;
-      case '\n': out.append("\\n", outside); return;
-      case '\r': out.append("\\r", outside); return;
-      case '\t': out.append("\\t", outside); return;
-      case '\b': out.append("\\b", outside); return;
-      case '\f': out.append("\\f", outside); return;
-      default: break;
+      case '"':
+        out.append("\\\"", outside);
+        return;
+      case '\\':
+        out.append("\\\\", outside);
+        return;
+      case '\n':
+        out.append("\\n", outside);
+        return;
+      case '\r':
+        out.append("\\r", outside);
+        return;
+      case '\t':
+        out.append("\\t", outside);
+        return;
+      case '\b':
+        out.append("\\b", outside);
+        return;
+      case '\f':
+        out.append("\\f", outside);
+        return;
+      default:
+        break;
     }
     if (c < 0x20 || (style_.ensure_ascii && c >= 0x7F && c < 0x10000)) {
       append_hex('u', c, 4, outside, &out);
@@ -242,7 +325,8 @@ class JsonWriter {
       size_t plain = 0;  // start of the stretch that needs no escape
       for (size_t at = 0; at < run.size();) {
         auto byte = static_cast<unsigned char>(run[at]);
-        bool special = byte < 0x20 || byte == '"' || byte == '\\' || (byte >= 0x7F && style_.ensure_ascii);
+        bool special =
+            byte < 0x20 || byte == '"' || byte == '\\' || (byte >= 0x7F && style_.ensure_ascii);
         if (!special) {
           ++at;
           continue;
@@ -282,7 +366,9 @@ class JsonWriter {
 
   Status write_key(const Value& key) {
     switch (key.type()) {
-      case Type::kString: write_string(key.text()); return {};
+      case Type::kString:
+        write_string(key.text());
+        return {};
       case Type::kNone:
       case Type::kBool:
       case Type::kInt:

@@ -12,14 +12,15 @@ Text python_str(const Value& v);   // str(x): what {{ x }} prints
 Text python_repr(const Value& v);  // repr(x)
 void append_repr(const Value& v, Text* out);
 
-std::string format_float(double d);  // repr of a float: shortest digits that read back, Python's exponents
+std::string format_float(
+    double d);  // repr of a float: shortest digits that read back, Python's exponents
 
 struct JsonStyle {
   bool ensure_ascii = false;
   bool sort_keys = false;
   bool indented = false;
-  Text indent;                             // one level, when indented
-  Text item_separator = Text(", ");        // "," when indented
+  Text indent;                       // one level, when indented
+  Text item_separator = Text(", ");  // "," when indented
   Text key_separator = Text(": ");
 };
 // Errors: TypeError for what JSON has no form for, ResourceExhausted past max_bytes.

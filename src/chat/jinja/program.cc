@@ -31,11 +31,14 @@ Result<Program> Program::compile(std::string_view source) {
 Result<Text> Program::render(const Variables& variables, const Limits& limits) const {
   constexpr uint32_t kMaxLevels = kMaxValueDepth - 50;  // room for what the template puts around it
   if (!shallow(variables.outside, kMaxLevels) || !shallow(variables.trusted, kMaxLevels)) {
-    return make_error(ErrorCode::kInvalidArgument, "the request nests JSON deeper than {} levels", kMaxLevels);
+    return make_error(ErrorCode::kInvalidArgument, "the request nests JSON deeper than {} levels",
+                      kMaxLevels);
   }
   std::unordered_map<std::string, Value> values;
-  for (const auto& [name, value] : variables.trusted.items()) values.emplace(name, from_json(value, false));
-  for (const auto& [name, value] : variables.outside.items()) values.emplace(name, from_json(value, true));
+  for (const auto& [name, value] : variables.trusted.items())
+    values.emplace(name, from_json(value, false));
+  for (const auto& [name, value] : variables.outside.items())
+    values.emplace(name, from_json(value, true));
   return Interpreter(*tree_, limits, std::move(values), variables.now).run();
 }
 

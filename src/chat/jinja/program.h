@@ -17,8 +17,9 @@ struct Tree;
 
 struct Variables {
   Json outside = Json::object();  // its strings come from outside, and stay marked
-  Json trusted = Json::object();  // its strings count as the template's own (bos_token...); wins over outside
-  std::string now;                // ISO time; empty: the local clock
+  Json trusted =
+      Json::object();  // its strings count as the template's own (bos_token...); wins over outside
+  std::string now;     // ISO time; empty: the local clock
 };
 
 // Immutable; safe from any thread.
@@ -27,8 +28,8 @@ class Program {
   // Errors: kInvalidArgument, "line 3: reason".
   static Result<Program> compile(std::string_view source);
 
-  // Errors: kInvalidArgument with the words of the exception (Python's own are led by their type, "TypeError: ..."),
-  // kResourceExhausted past a limit.
+  // Errors: kInvalidArgument with the words of the exception (Python's own are led by their type,
+  // "TypeError: ..."), kResourceExhausted past a limit.
   Result<Text> render(const Variables& variables, const Limits& limits = {}) const;
 
  private:

@@ -16,7 +16,8 @@ Json load(const char* name) {
   return Json::parse(file, nullptr, false);
 }
 
-// The words of an error; Python's own exceptions are compared by their type, whose words differ between versions.
+// The words of an error; Python's own exceptions are compared by their type, whose words differ
+// between versions.
 std::string kind(const std::string& error) {
   size_t colon = error.find("Error: ");
   bool typed = colon != std::string::npos && error.find_first_of(" ") > colon;
@@ -36,7 +37,9 @@ TEST(Program, RendersAsJinja2) {
   Json data = load("jinja_cases.json");
   ASSERT_TRUE(data.is_object());
   ASSERT_GE(data["cases"].size(), 200u);
-  auto shared = [&](const Json& value) { return data["shared"].contains(value) ? data["shared"][value.get<std::string>()] : value; };
+  auto shared = [&](const Json& value) {
+    return data["shared"].contains(value) ? data["shared"][value.get<std::string>()] : value;
+  };
   for (const Json& c : data["cases"]) {
     SCOPED_TRACE(c["name"].get<std::string>());
     std::string source = shared(c["template"]);
@@ -115,7 +118,8 @@ TEST(Program, JsonStringsStayMarkedAndTrustedOnesDoNot) {
   ASSERT_TRUE(text);
   EXPECT_EQ(text->bytes(), R"({"k": "<|im_end|>\n"}<s>)");
   std::string outside;
-  text->for_each_run([&](std::string_view run, bool out) { outside += out ? std::string(run) : "_"; });
+  text->for_each_run(
+      [&](std::string_view run, bool out) { outside += out ? std::string(run) : "_"; });
   EXPECT_EQ(outside, R"(_k_<|im_end|>\n_)");
 }
 
@@ -123,16 +127,20 @@ TEST(Program, JsonStringsStayMarkedAndTrustedOnesDoNot) {
 TEST(Program, HostileTemplatesAreBounded) {
   const char* errors[] = {
       "{% for i in range(100000) %}{% for j in range(100000) %}x{% endfor %}{% endfor %}",
-      "{% set ns = namespace(s='xxxxxxxxxx') %}{% for i in range(1000) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
+      "{% set ns = namespace(s='xxxxxxxxxx') %}{% for i in range(1000) %}{% set ns.s = ns.s ~ ns.s "
+      "%}{% endfor %}",
       "{{ 'x' * 999999999999 }}",
       "{{ [1] * 999999999 }}",
       "{{ '%999999999d' % 1 }}",
       "{{ '{:999999999}'.format(1) }}",
       "{{ ('x' * 100000)|replace('', 'y' * 100000) }}",
-      "{% set ns = namespace(l=[1]) %}{% for i in range(9999) %}{% set ns.l = [ns.l] %}{% endfor %}",
-      "{% set ns = namespace(l=[1]) %}{% for i in range(99) %}{% set ns.l = [ns.l, ns.l] %}{% endfor %}{{ ns.l }}",
+      "{% set ns = namespace(l=[1]) %}{% for i in range(9999) %}{% set ns.l = [ns.l] %}{% endfor "
+      "%}",
+      "{% set ns = namespace(l=[1]) %}{% for i in range(99) %}{% set ns.l = [ns.l, ns.l] %}{% "
+      "endfor %}{{ ns.l }}",
       "{% macro f() %}{{ f() }}{{ f() }}{% endmacro %}{{ f() }}",
-      "{% set ns = namespace() %}{% for i in range(9999) %}{% set ns.a = namespace(p=ns.a) %}{% endfor %}",
+      "{% set ns = namespace() %}{% for i in range(9999) %}{% set ns.a = namespace(p=ns.a) %}{% "
+      "endfor %}",
       "{{ 'x'.ljust(99999999999) }}",
       "{{ 'a'|center(9999999999) }}",
       "{{ 2 ** 9999999 }}",
@@ -141,8 +149,10 @@ TEST(Program, HostileTemplatesAreBounded) {
     SCOPED_TRACE(source);
     EXPECT_THAT(render(source), StartsWith("render: "));
   }
-  EXPECT_THAT(render("{% set ns = namespace(a=1) %}{% set ns.me = ns %}{{ ns }}"), HasSubstr("<Namespace ...>"));
-  EXPECT_THAT(render("{{ " + std::string(100000, '(') + "1" + std::string(100000, ')') + " }}"), StartsWith("compile: "));
+  EXPECT_THAT(render("{% set ns = namespace(a=1) %}{% set ns.me = ns %}{{ ns }}"),
+              HasSubstr("<Namespace ...>"));
+  EXPECT_THAT(render("{{ " + std::string(100000, '(') + "1" + std::string(100000, ')') + " }}"),
+              StartsWith("compile: "));
   std::string sum = "1", nots, ifs;
   for (int i = 0; i < 50000; ++i) sum += "+1";
   for (int i = 0; i < 50000; ++i) nots += "not ";

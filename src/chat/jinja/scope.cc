@@ -30,7 +30,8 @@ struct Symbols {
     stores.insert(name);
     loads[name] = Load::kParameter;
   }
-  // Joins the branches of an if: a name that only some branch stores begins with its outer value in all.
+  // Joins the branches of an if: a name that only some branch stores begins with its outer value in
+  // all.
   void join(const std::vector<Symbols>& branches) {
     std::set<NameId> fresh;
     for (const Symbols& branch : branches) {
@@ -84,14 +85,16 @@ void store_names(const Expr& target, As as, Symbols* symbols) {
 
 void declare(const Body& body, Symbols* symbols);
 
-// What one statement means to the frame it stands in. Bodies with a frame of their own are not entered.
+// What one statement means to the frame it stands in. Bodies with a frame of their own are not
+// entered.
 void declare(const Stmt& s, Symbols* symbols) {
   switch (s.kind) {
     case Stmt::Kind::kOutput:
       for (const ExprPtr& e : s.exprs) load_names(*e, symbols);
       break;
     case Stmt::Kind::kIf: {
-      // Every elif stands inside the first if, so all branches but the first test start from the same names.
+      // Every elif stands inside the first if, so all branches but the first test start from the
+      // same names.
       load_names(*s.branches.front().first, symbols);
       std::vector<Symbols> branches;
       for (size_t i = 0; i < s.branches.size(); ++i) {
@@ -105,19 +108,30 @@ void declare(const Stmt& s, Symbols* symbols) {
       symbols->join(branches);
       break;
     }
-    case Stmt::Kind::kFor: load_names(*s.value, symbols); break;
+    case Stmt::Kind::kFor:
+      load_names(*s.value, symbols);
+      break;
     case Stmt::Kind::kSet:
       load_names(*s.value, symbols);
       store_names(*s.target, As::kStore, symbols);
       break;
-    case Stmt::Kind::kSetBlock: store_names(*s.target, As::kStore, symbols); break;
-    case Stmt::Kind::kMacro: symbols->store(s.name_id); break;
-    case Stmt::Kind::kCallBlock: load_names(*s.value, symbols); break;
-    case Stmt::Kind::kFilterBlock: load_names(*s.filter, symbols); break;
+    case Stmt::Kind::kSetBlock:
+      store_names(*s.target, As::kStore, symbols);
+      break;
+    case Stmt::Kind::kMacro:
+      symbols->store(s.name_id);
+      break;
+    case Stmt::Kind::kCallBlock:
+      load_names(*s.value, symbols);
+      break;
+    case Stmt::Kind::kFilterBlock:
+      load_names(*s.filter, symbols);
+      break;
     case Stmt::Kind::kWith:
       for (const ExprPtr& e : s.exprs) load_names(*e, symbols);
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -226,9 +240,11 @@ class Resolver {
           T9_TRY(enter(then, outer, true));
         }
         return enter(s.orelse, outer, true);
-      case Stmt::Kind::kFor: return enter_for(s, outer);
+      case Stmt::Kind::kFor:
+        return enter_for(s, outer);
       case Stmt::Kind::kMacro:
-      case Stmt::Kind::kCallBlock: return enter_macro(s, std::move(own));
+      case Stmt::Kind::kCallBlock:
+        return enter_macro(s, std::move(own));
       case Stmt::Kind::kFilterBlock:
         load_names(*s.filter, &own);
         return inner(s.body, std::move(own), &s.scope);
@@ -239,8 +255,10 @@ class Resolver {
         if (!s.scoped) own.parent = nullptr;
         return inner(s.body, std::move(own), &s.scope);
       case Stmt::Kind::kSetBlock:
-      case Stmt::Kind::kScope: return inner(s.body, std::move(own), &s.scope);
-      default: return {};
+      case Stmt::Kind::kScope:
+        return inner(s.body, std::move(own), &s.scope);
+      default:
+        return {};
     }
   }
 
@@ -269,7 +287,8 @@ class Resolver {
       return syntax_error(s.line, "Can't assign to special loop variable in for-loop target");
     }
     for (const ExprPtr& t : s.targets) {
-      if (s.kind != Stmt::Kind::kWith && stores_loop(*t)) return syntax_error(s.line, "Can't assign to special loop variable");
+      if (s.kind != Stmt::Kind::kWith && stores_loop(*t))
+        return syntax_error(s.line, "Can't assign to special loop variable");
     }
     auto all = [this](const Body& body) -> Status {
       for (const StmtPtr& child : body) T9_TRY(refuse_loop_target(*child));
@@ -291,15 +310,20 @@ class Resolver {
   Status enter_macro(Stmt& s, Symbols own) {
     for (NameId param : s.params) own.parameter(param);
     for (const ExprPtr& value : s.defaults) load_names(*value, &own);
-    auto has = [&](NameId name) { return std::find(s.params.begin(), s.params.end(), name) != s.params.end(); };
+    auto has = [&](NameId name) {
+      return std::find(s.params.begin(), s.params.end(), name) != s.params.end();
+    };
     s.uses_caller = Undeclared(tree_.caller).in(s.body);
     s.explicit_caller = has(tree_.caller);
     s.uses_kwargs = !has(tree_.kwargs) && Undeclared(tree_.kwargs).in(s.body);
     s.uses_varargs = !has(tree_.varargs) && Undeclared(tree_.varargs).in(s.body);
     if (s.uses_caller && s.explicit_caller) {
-      auto at = static_cast<size_t>(std::find(s.params.begin(), s.params.end(), tree_.caller) - s.params.begin());
+      auto at = static_cast<size_t>(std::find(s.params.begin(), s.params.end(), tree_.caller) -
+                                    s.params.begin());
       if (at + s.defaults.size() < s.params.size()) {
-        return syntax_error(s.line, "When defining macros or call blocks the special \"caller\" argument must be omitted or be given a default.");
+        return syntax_error(s.line,
+                            "When defining macros or call blocks the special \"caller\" argument "
+                            "must be omitted or be given a default.");
       }
     }
     if (s.uses_caller && !s.explicit_caller) own.parameter(tree_.caller);

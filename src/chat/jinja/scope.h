@@ -1,8 +1,9 @@
-// Which frame a name lives in, worked out before anything runs, as the reference's compiler does it.
+// Which frame a name lives in, worked out before anything runs, as the reference's compiler does
+// it.
 //
-// Jinja's rules look dynamic and are not: a loop body, a macro, a with, a set block has one frame; a name that is
-// stored anywhere in a frame belongs to it from its start, and begins there as a copy of the outer one (kAlias), as
-// the caller's variable (kContext) or as undefined (kMissing).
+// Jinja's rules look dynamic and are not: a loop body, a macro, a with, a set block has one frame;
+// a name that is stored anywhere in a frame belongs to it from its start, and begins there as a
+// copy of the outer one (kAlias), as the caller's variable (kContext) or as undefined (kMissing).
 #pragma once
 
 #include "base/result.h"
@@ -11,7 +12,8 @@
 namespace tempo9::chat::jinja {
 
 // Fills every Scope of the tree, Stmt::extended and the uses_* fields of macros.
-// Errors: an assignment to `loop` inside a for; a filter or test that does not exist, outside of an if.
+// Errors: an assignment to `loop` inside a for; a filter or test that does not exist, outside of an
+// if.
 Status resolve_scopes(Tree* tree);
 
 }  // namespace tempo9::chat::jinja

@@ -70,11 +70,13 @@ std::optional<Moment> parse_iso(std::string_view s) {
   Moment m;
   std::tm& t = m.fields;
   size_t at = 0;
-  bool ok = digits(s, &at, 4, &t.tm_year) && skip(s, &at, "-") && digits(s, &at, 2, &t.tm_mon) && skip(s, &at, "-") &&
-            digits(s, &at, 2, &t.tm_mday);
-  if (ok && at < s.size()) ok = skip(s, &at, "T t") && parse_clock(s, &at, &m) && parse_zone(s, &at, &m);
+  bool ok = digits(s, &at, 4, &t.tm_year) && skip(s, &at, "-") && digits(s, &at, 2, &t.tm_mon) &&
+            skip(s, &at, "-") && digits(s, &at, 2, &t.tm_mday);
+  if (ok && at < s.size())
+    ok = skip(s, &at, "T t") && parse_clock(s, &at, &m) && parse_zone(s, &at, &m);
   if (!ok || t.tm_hour > 23 || t.tm_min > 59 || t.tm_sec > 59) return std::nullopt;
-  std::chrono::year_month_day day{std::chrono::year(t.tm_year), std::chrono::month(static_cast<unsigned>(t.tm_mon)),
+  std::chrono::year_month_day day{std::chrono::year(t.tm_year),
+                                  std::chrono::month(static_cast<unsigned>(t.tm_mon)),
                                   std::chrono::day(static_cast<unsigned>(t.tm_mday))};
   if (!day.ok() || t.tm_year == 0) return std::nullopt;
   auto days = std::chrono::sys_days(day);
@@ -91,7 +93,8 @@ Moment local_now() {
   std::time_t seconds = system_clock::to_time_t(now);
   Moment m;
   localtime_r(&seconds, &m.fields);
-  auto since = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
+  auto since =
+      std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
   m.microseconds = static_cast<int>(since % 1'000'000);
   return m;
 }
@@ -100,7 +103,8 @@ std::string offset_text(const Moment& m, std::string_view colon) {
   if (!m.offset_seconds) return "";
   int minutes = *m.offset_seconds / 60;
   int magnitude = minutes < 0 ? -minutes : minutes;
-  return fmt::format("{}{:02}{}{:02}", minutes < 0 ? '-' : '+', magnitude / 60, colon, magnitude % 60);
+  return fmt::format("{}{:02}{}{:02}", minutes < 0 ? '-' : '+', magnitude / 60, colon,
+                     magnitude % 60);
 }
 
 // What the C library does not know of the time: parts of a second and the zone.
@@ -112,10 +116,14 @@ std::string expand_own(const Moment& m, const std::string& format) {
       continue;
     }
     char c = format[++i];
-    if (c == 'f') out += fmt::format("{:06}", m.microseconds);
-    else if (c == 'z') out += offset_text(m, "");
-    else if (c == 'Z') out += !m.offset_seconds ? "" : *m.offset_seconds == 0 ? "UTC" : "UTC" + offset_text(m, ":");
-    else out += std::string("%") + c;
+    if (c == 'f')
+      out += fmt::format("{:06}", m.microseconds);
+    else if (c == 'z')
+      out += offset_text(m, "");
+    else if (c == 'Z')
+      out += !m.offset_seconds ? "" : *m.offset_seconds == 0 ? "UTC" : "UTC" + offset_text(m, ":");
+    else
+      out += std::string("%") + c;
   }
   return out;
 }
@@ -134,13 +142,15 @@ Result<std::string> format_time(const std::string& iso, const std::string& forma
   }
   constexpr size_t kMaxFormat = 1000;
   if (format.size() > kMaxFormat) {
-    return make_error(ErrorCode::kInvalidArgument, "strftime_now: the format is longer than {} bytes", kMaxFormat);
+    return make_error(ErrorCode::kInvalidArgument,
+                      "strftime_now: the format is longer than {} bytes", kMaxFormat);
   }
   // A mark behind the text tells an empty result from a full buffer.
   std::string pattern = expand_own(moment, format) + "|";
   std::array<char, 32 * 1024> buffer;
   size_t n = std::strftime(buffer.data(), buffer.size(), pattern.c_str(), &moment.fields);
-  if (n == 0) return make_error(ErrorCode::kInvalidArgument, "strftime_now: the result is too long");
+  if (n == 0)
+    return make_error(ErrorCode::kInvalidArgument, "strftime_now: the result is too long");
   return std::string(buffer.data(), n - 1);
 }
 

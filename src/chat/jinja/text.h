@@ -1,7 +1,9 @@
-// A string whose bytes know where they came from: the template's author, or outside (messages, tools, arguments).
+// A string whose bytes know where they came from: the template's author, or outside (messages,
+// tools, arguments).
 //
-// The marks are byte ranges, sorted, disjoint and never touching, so a whole message is one range however long it is.
-// Every operation of the template language is built from append and slice, which carry the marks along.
+// The marks are byte ranges, sorted, disjoint and never touching, so a whole message is one range
+// however long it is. Every operation of the template language is built from append and slice,
+// which carry the marks along.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +33,8 @@ class Text {
 
   void append(std::string_view bytes, bool outside);
   void append(const Text& other) { append_slice(other, 0, other.size()); }
-  // Bytes [begin, end) of other, with their marks. Requires: begin <= end <= other.size(), other is not this.
+  // Bytes [begin, end) of other, with their marks. Requires: begin <= end <= other.size(), other is
+  // not this.
   void append_slice(const Text& other, size_t begin, size_t end);
   Text slice(size_t begin, size_t end) const;
 

@@ -28,8 +28,8 @@ bool is_cased(char32_t c) { return (char_classes(c) & (kUpper | kLower | kTitle)
 
 // Marks and signs that a word goes on across.
 bool is_case_ignorable(char32_t c) {
-  return c == '\'' || c == '.' || c == ':' || c == '^' || c == '`' || c == 0xAD || c == 0xB7 || c == 0x2019 ||
-         (c >= 0x300 && c <= 0x36F) || (c >= 0x200B && c <= 0x200F);
+  return c == '\'' || c == '.' || c == ':' || c == '^' || c == '`' || c == 0xAD || c == 0xB7 ||
+         c == 0x2019 || (c >= 0x300 && c <= 0x36F) || (c >= 0x200B && c <= 0x200F);
 }
 
 // A capital sigma is written as a final one at the end of a word.
@@ -61,8 +61,10 @@ Text map_chars(const Text& text, F&& f) {
     mapped.clear();
     for (size_t at = 0; at < run.size();) {
       auto [c, n] = decode_utf8(run, at);
-      if (c == 0xFFFD && n == 1) mapped.append(run.substr(at, n));
-      else f(c, base + at, base + at + n, &mapped);
+      if (c == 0xFFFD && n == 1)
+        mapped.append(run.substr(at, n));
+      else
+        f(c, base + at, base + at + n, &mapped);
       at += n;
     }
     base += run.size();
@@ -73,14 +75,17 @@ Text map_chars(const Text& text, F&& f) {
 }
 
 void append_lower(std::string_view all, char32_t c, size_t begin, size_t end, std::string* out) {
-  if (c == kSigma && ends_word(all, begin, end)) append_utf8(kFinalSigma, out);
-  else append_case(c, Case::kLower, out);
+  if (c == kSigma && ends_word(all, begin, end))
+    append_utf8(kFinalSigma, out);
+  else
+    append_case(c, Case::kLower, out);
 }
 
 size_t line_end(std::string_view s, size_t at, size_t* n_bytes) {
   for (; at < s.size();) {
     auto [c, n] = decode_utf8(s, at);
-    bool ends = (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
+    bool ends = (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 ||
+                c == 0x2029;
     if (ends) {
       *n_bytes = c == '\r' && at + 1 < s.size() && s[at + 1] == '\n' ? 2 : n;
       return at;
@@ -95,7 +100,9 @@ size_t line_end(std::string_view s, size_t at, size_t* n_bytes) {
 
 Text strip(const Text& text, Side side, const Text* chars) {
   std::string_view s = text.view();
-  auto strips = [&](char32_t c) { return chars == nullptr ? is_space(c) : in_set(c, chars->view()); };
+  auto strips = [&](char32_t c) {
+    return chars == nullptr ? is_space(c) : in_set(c, chars->view());
+  };
   size_t begin = 0, end = s.size();
   if (side != Side::kRight) {
     while (begin < end) {
@@ -236,32 +243,41 @@ Text replace(const Text& text, const Text& old, const Text& replacement, int64_t
 
 Text to_case(const Text& text, Case to) {
   return map_chars(text, [&](char32_t c, size_t begin, size_t end, std::string* out) {
-    if (to == Case::kLower) append_lower(text.view(), c, begin, end, out);
-    else append_case(c, to, out);
+    if (to == Case::kLower)
+      append_lower(text.view(), c, begin, end, out);
+    else
+      append_case(c, to, out);
   });
 }
 
 Text capitalize(const Text& text) {
   return map_chars(text, [&](char32_t c, size_t begin, size_t end, std::string* out) {
-    if (begin == 0) append_case(c, Case::kTitle, out);
-    else append_lower(text.view(), c, begin, end, out);
+    if (begin == 0)
+      append_case(c, Case::kTitle, out);
+    else
+      append_lower(text.view(), c, begin, end, out);
   });
 }
 
 Text swap_case(const Text& text) {
   return map_chars(text, [&](char32_t c, size_t begin, size_t end, std::string* out) {
     uint16_t classes = char_classes(c);
-    if ((classes & kUpper) != 0) append_lower(text.view(), c, begin, end, out);
-    else if ((classes & kLower) != 0) append_case(c, Case::kUpper, out);
-    else append_utf8(c, out);
+    if ((classes & kUpper) != 0)
+      append_lower(text.view(), c, begin, end, out);
+    else if ((classes & kLower) != 0)
+      append_case(c, Case::kUpper, out);
+    else
+      append_utf8(c, out);
   });
 }
 
 Text title_case(const Text& text) {
   bool in_word = false;
   return map_chars(text, [&](char32_t c, size_t begin, size_t end, std::string* out) {
-    if (in_word) append_lower(text.view(), c, begin, end, out);
-    else append_case(c, Case::kTitle, out);
+    if (in_word)
+      append_lower(text.view(), c, begin, end, out);
+    else
+      append_case(c, Case::kTitle, out);
     in_word = is_cased(c);
   });
 }

@@ -1,4 +1,5 @@
-// Python's string operations on marked text. Offsets are bytes; counts are characters where Python counts them.
+// Python's string operations on marked text. Offsets are bytes; counts are characters where Python
+// counts them.
 #pragma once
 
 #include <cstdint>

@@ -82,7 +82,10 @@ void append_case(char32_t c, Case to, std::string* out) {
     to = Case::kLower;
   }
   if (const CaseRow* row = find_row(kCases, c)) {
-    append_utf8(to == Case::kUpper ? row->upper : to == Case::kLower ? row->lower : row->title, out);
+    append_utf8(to == Case::kUpper   ? row->upper
+                : to == Case::kLower ? row->lower
+                                     : row->title,
+                out);
   } else if (const LongCaseRow* longer = find_row(kLongCases, c)) {
     out->append(to == Case::kUpper   ? longer->upper
                 : to == Case::kLower ? longer->lower
@@ -115,7 +118,10 @@ Decoded decode_utf8(std::string_view bytes, size_t at) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(bytes[i]); };
   unsigned char lead = byte(at);
   if (lead < 0x80) return {lead, 1};
-  size_t n = lead >= 0xF0 && lead < 0xF5 ? 4 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xC2 && lead < 0xE0 ? 2 : 1;
+  size_t n = lead >= 0xF0 && lead < 0xF5   ? 4
+             : lead >= 0xE0 && lead < 0xF0 ? 3
+             : lead >= 0xC2 && lead < 0xE0 ? 2
+                                           : 1;
   constexpr char32_t kReplacement = 0xFFFD;
   if (n == 1 || at + n > bytes.size()) return {kReplacement, 1};
   char32_t c = lead & (0xFFu >> (n + 1));

@@ -1,4 +1,5 @@
-// Code points and their classes, as Python's str sees them. Tables in unicode.inc (generated). Any thread.
+// Code points and their classes, as Python's str sees them. Tables in unicode.inc (generated). Any
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +32,8 @@ void append_case(char32_t c, Case to, std::string* out);
 
 void append_utf8(char32_t c, std::string* out);
 
-// The code point at bytes[at], and how many bytes it takes. A byte that is not UTF-8 counts as one character, U+FFFD.
-// Requires: at < bytes.size().
+// The code point at bytes[at], and how many bytes it takes. A byte that is not UTF-8 counts as one
+// character, U+FFFD. Requires: at < bytes.size().
 struct Decoded {
   char32_t c = 0;
   size_t n_bytes = 1;

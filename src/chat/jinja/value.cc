@@ -121,47 +121,72 @@ int64_t Range::size() const {
 
 std::string type_name(const Value& v) {
   switch (v.type()) {
-    case Type::kUndefined: return "Undefined";
-    case Type::kNone: return "NoneType";
-    case Type::kBool: return "bool";
-    case Type::kInt: return "int";
-    case Type::kFloat: return "float";
-    case Type::kString: return v.text().markup() ? "Markup" : "str";
-    case Type::kList: return "list";
-    case Type::kTuple: return "tuple";
-    case Type::kDict: return "dict";
+    case Type::kUndefined:
+      return "Undefined";
+    case Type::kNone:
+      return "NoneType";
+    case Type::kBool:
+      return "bool";
+    case Type::kInt:
+      return "int";
+    case Type::kFloat:
+      return "float";
+    case Type::kString:
+      return v.text().markup() ? "Markup" : "str";
+    case Type::kList:
+      return "list";
+    case Type::kTuple:
+      return "tuple";
+    case Type::kDict:
+      return "dict";
     case Type::kView:
       switch (v.get<View>().of) {
-        case View::Of::kKeys: return "dict_keys";
-        case View::Of::kValues: return "dict_values";
-        case View::Of::kItems: return "dict_items";
+        case View::Of::kKeys:
+          return "dict_keys";
+        case View::Of::kValues:
+          return "dict_values";
+        case View::Of::kItems:
+          return "dict_items";
       }
       return "dict_items";
-    case Type::kRange: return "range";
-    case Type::kIterator: return v.get<Iterator>().type_name;
-    case Type::kNamespace: return "Namespace";
-    case Type::kFunction: return "builtin_function_or_method";
-    case Type::kMacro: return "Macro";
-    case Type::kLoop: return "LoopContext";
-    case Type::kCycler: return "Cycler";
-    case Type::kJoiner: return "Joiner";
+    case Type::kRange:
+      return "range";
+    case Type::kIterator:
+      return v.get<Iterator>().type_name;
+    case Type::kNamespace:
+      return "Namespace";
+    case Type::kFunction:
+      return "builtin_function_or_method";
+    case Type::kMacro:
+      return "Macro";
+    case Type::kLoop:
+      return "LoopContext";
+    case Type::kCycler:
+      return "Cycler";
+    case Type::kJoiner:
+      return "Joiner";
   }
   return "object";
 }
 
 std::string object_type_repr(const Value& v) {
   switch (v.type()) {
-    case Type::kNone: return "None";
-    case Type::kUndefined: return "jinja2.runtime.Undefined object";
+    case Type::kNone:
+      return "None";
+    case Type::kUndefined:
+      return "jinja2.runtime.Undefined object";
     case Type::kString:
       if (v.text().markup()) return "markupsafe.Markup object";
       break;
     case Type::kNamespace:
     case Type::kCycler:
-    case Type::kJoiner: return "jinja2.utils." + type_name(v) + " object";
+    case Type::kJoiner:
+      return "jinja2.utils." + type_name(v) + " object";
     case Type::kMacro:
-    case Type::kLoop: return "jinja2.runtime." + type_name(v) + " object";
-    default: break;
+    case Type::kLoop:
+      return "jinja2.runtime." + type_name(v) + " object";
+    default:
+      break;
   }
   return type_name(v) + " object";
 }
@@ -169,17 +194,26 @@ std::string object_type_repr(const Value& v) {
 bool truthy(const Value& v) {
   switch (v.type()) {
     case Type::kUndefined:
-    case Type::kNone: return false;
+    case Type::kNone:
+      return false;
     case Type::kBool:
-    case Type::kInt: return v.as_int() != 0;
-    case Type::kFloat: return v.as_double() != 0;
-    case Type::kString: return !v.text().empty();
+    case Type::kInt:
+      return v.as_int() != 0;
+    case Type::kFloat:
+      return v.as_double() != 0;
+    case Type::kString:
+      return !v.text().empty();
     case Type::kList:
-    case Type::kTuple: return !v.items().empty();
-    case Type::kDict: return !v.get<Dict>().entries.empty();
-    case Type::kView: return truthy(v.get<View>().dict);
-    case Type::kRange: return v.get<Range>().size() != 0;
-    default: return true;
+    case Type::kTuple:
+      return !v.items().empty();
+    case Type::kDict:
+      return !v.get<Dict>().entries.empty();
+    case Type::kView:
+      return truthy(v.get<View>().dict);
+    case Type::kRange:
+      return v.get<Range>().size() != 0;
+    default:
+      return true;
   }
 }
 
@@ -205,14 +239,17 @@ bool equal(const Value& a, const Value& b) {
   if (a.type() != b.type()) return false;
   switch (a.type()) {
     case Type::kUndefined:
-    case Type::kNone: return true;
-    case Type::kString: return a.text().bytes() == b.text().bytes();
+    case Type::kNone:
+      return true;
+    case Type::kString:
+      return a.text().bytes() == b.text().bytes();
     case Type::kList:
     case Type::kTuple: {
       const Items &x = a.items(), &y = b.items();
       return x.size() == y.size() && std::equal(x.begin(), x.end(), y.begin(), equal);
     }
-    case Type::kDict: return equal_dicts(a.get<Dict>(), b.get<Dict>());
+    case Type::kDict:
+      return equal_dicts(a.get<Dict>(), b.get<Dict>());
     case Type::kView:
       return a.get<View>().of == b.get<View>().of && a.get<View>().of != View::Of::kValues &&
              equal(a.get<View>().dict, b.get<View>().dict);
@@ -221,7 +258,8 @@ bool equal(const Value& a, const Value& b) {
       if (x.size() != y.size()) return false;
       return x.size() == 0 || (x.start == y.start && (x.size() == 1 || x.step == y.step));
     }
-    default: return a.identity() == b.identity();
+    default:
+      return a.identity() == b.identity();
   }
 }
 
@@ -257,15 +295,19 @@ Status check_hashable(const Value& v) {
 
 Value from_json(const Json& value, bool outside) {
   switch (value.type()) {
-    case Json::value_t::boolean: return Value::boolean(value.get<bool>());
-    case Json::value_t::number_integer: return Value::integer(value.get<int64_t>());
+    case Json::value_t::boolean:
+      return Value::boolean(value.get<bool>());
+    case Json::value_t::number_integer:
+      return Value::integer(value.get<int64_t>());
     case Json::value_t::number_unsigned: {
       auto u = value.get<uint64_t>();
       if (u > static_cast<uint64_t>(INT64_MAX)) return Value::real(static_cast<double>(u));
       return Value::integer(static_cast<int64_t>(u));
     }
-    case Json::value_t::number_float: return Value::real(value.get<double>());
-    case Json::value_t::string: return Value::string(value.get_ref<const std::string&>(), outside);
+    case Json::value_t::number_float:
+      return Value::real(value.get<double>());
+    case Json::value_t::string:
+      return Value::string(value.get_ref<const std::string&>(), outside);
     case Json::value_t::array: {
       Items items;
       items.reserve(value.size());
@@ -279,7 +321,8 @@ Value from_json(const Json& value, bool outside) {
       }
       return Value::object(Type::kDict, std::move(dict));
     }
-    default: return Value::none();
+    default:
+      return Value::none();
   }
 }
 

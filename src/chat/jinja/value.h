@@ -1,7 +1,7 @@
 // The values of the template language: Python's, as far as a template can tell.
 //
-// Everything but Namespace, Iterator and loop state is immutable and shared (the sandbox of the reference forbids
-// changing lists and dicts), so copying a Value is cheap.
+// Everything but Namespace, Iterator and loop state is immutable and shared (the sandbox of the
+// reference forbids changing lists and dicts), so copying a Value is cheap.
 #pragma once
 
 #include <cstdint>
@@ -36,11 +36,11 @@ enum class Type : uint8_t {
   kList,
   kTuple,
   kDict,
-  kView,       // d.keys(), d.values(), d.items()
+  kView,  // d.keys(), d.values(), d.items()
   kRange,
-  kIterator,   // generators and reversed(): read once
+  kIterator,  // generators and reversed(): read once
   kNamespace,
-  kFunction,   // built-in functions and bound methods
+  kFunction,  // built-in functions and bound methods
   kMacro,
   kLoop,
   kCycler,
@@ -49,8 +49,9 @@ enum class Type : uint8_t {
 
 using Items = std::vector<Value>;
 
-// depth: nesting of values inside; weight: how many values a walk meets, counting shared ones each time. Both are
-// checked after every evaluated node, so that printing, comparing and destroying a value are bounded.
+// depth: nesting of values inside; weight: how many values a walk meets, counting shared ones each
+// time. Both are checked after every evaluated node, so that printing, comparing and destroying a
+// value are bounded.
 struct Object {
   virtual ~Object() = default;
   uint32_t depth = 0;
@@ -90,10 +91,12 @@ class Value {
   bool is_sequence() const { return type_ == Type::kList || type_ == Type::kTuple; }
 
   bool as_bool() const { return number_.i != 0; }
-  int64_t as_int() const { return number_.i; }                                // kInt, kBool
-  double as_double() const { return type_ == Type::kFloat ? number_.d : static_cast<double>(number_.i); }
-  const Text& text() const;                                                   // kString
-  const Items& items() const;                                                 // kList, kTuple
+  int64_t as_int() const { return number_.i; }  // kInt, kBool
+  double as_double() const {
+    return type_ == Type::kFloat ? number_.d : static_cast<double>(number_.i);
+  }
+  const Text& text() const;    // kString
+  const Items& items() const;  // kList, kTuple
   template <typename T>
   const T& get() const {
     return *static_cast<const T*>(object_.get());
@@ -129,8 +132,8 @@ struct ItemsObject : Object {
   Items items;
 };
 struct Undefined : Object {
-  std::string hint;          // wins over the rest
-  bool has_object = false;   // of a missing attribute or element
+  std::string hint;         // wins over the rest
+  bool has_object = false;  // of a missing attribute or element
   Value object, key;
   std::string message() const;
 };
@@ -155,8 +158,8 @@ struct Range : Object {
   int64_t size() const;
   int64_t at(int64_t i) const { return start + i * step; }
 };
-// Computed when made; an error that lies behind the last item is raised only by who reads that far, as a generator
-// would.
+// Computed when made; an error that lies behind the last item is raised only by who reads that far,
+// as a generator would.
 struct Iterator : Object {
   std::string type_name = "generator";
   Items items;
@@ -185,7 +188,8 @@ struct Joiner : Object {
   bool used = false;
 };
 
-// Python's type(x).__name__, and object_type_repr as the reference words it ("dict object", "None").
+// Python's type(x).__name__, and object_type_repr as the reference words it ("dict object",
+// "None").
 std::string type_name(const Value& v);
 std::string object_type_repr(const Value& v);
 

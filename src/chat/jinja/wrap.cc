@@ -10,12 +10,15 @@ namespace {
 
 // textwrap knows only these as white space.
 bool is_blank(char32_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-bool is_word(char32_t c) { return c == '_' || (char_classes(c) & (kAlpha | kDecimal | kDigit | kNumeric)) != 0; }
+bool is_word(char32_t c) {
+  return c == '_' || (char_classes(c) & (kAlpha | kDecimal | kDigit | kNumeric)) != 0;
+}
 bool is_letter(char32_t c) { return is_word(c) && (char_classes(c) & kDecimal) == 0; }
 
 int64_t width_of(const Text& text) { return static_cast<int64_t>(count_chars(text.view())); }
 
-// Words and the white space between them; a word is cut behind a hyphen that joins two words of letters.
+// Words and the white space between them; a word is cut behind a hyphen that joins two words of
+// letters.
 std::vector<Text> chunks_of(const Text& line, bool hyphens) {
   std::vector<size_t> at;
   std::vector<char32_t> chars;
@@ -27,8 +30,9 @@ std::vector<Text> chunks_of(const Text& line, bool hyphens) {
   }
   at.push_back(line.size());
   auto joins = [&](size_t i) {  // a hyphen at i with two letters before and behind
-    return hyphens && chars[i] == '-' && i >= 2 && i + 2 < chars.size() && is_letter(chars[i - 1]) &&
-           is_word(chars[i - 2]) && is_word(chars[i + 1]) && is_letter(chars[i + 2]);
+    return hyphens && chars[i] == '-' && i >= 2 && i + 2 < chars.size() &&
+           is_letter(chars[i - 1]) && is_word(chars[i - 2]) && is_word(chars[i + 1]) &&
+           is_letter(chars[i + 2]);
   };
   std::vector<Text> out;
   size_t begin = 0;
@@ -72,7 +76,8 @@ std::vector<Text> wrap_line(const Text& line, const WrapOptions& options) {
         size_t cut = bytes_of_chars(word, space);
         if (options.break_on_hyphens && width_of(word) > space) {
           size_t hyphen = word.bytes().rfind('-', cut == 0 ? 0 : cut - 1);
-          bool has_text = hyphen != std::string::npos && word.bytes().find_first_not_of('-') < hyphen;
+          bool has_text =
+              hyphen != std::string::npos && word.bytes().find_first_not_of('-') < hyphen;
           if (has_text && hyphen > 0) cut = hyphen + 1;
         }
         current.push_back(word.slice(0, cut));

@@ -9,9 +9,10 @@ namespace tempo9::chat {
 namespace {
 
 constexpr std::string_view kFence = "```";
-constexpr std::array<std::string_view, 6> kLanguages = {"", "json", "JSON", "jsonl", "tool_call", "tool_calls"};
-constexpr std::array<std::string_view, 7> kTags = {"<tools>", "<tool>", "<function_call>", "<function_calls>",
-                                                   "<json>",  "<xml>",  "<response>"};
+constexpr std::array<std::string_view, 6> kLanguages = {"",      "json",      "JSON",
+                                                        "jsonl", "tool_call", "tool_calls"};
+constexpr std::array<std::string_view, 7> kTags = {
+    "<tools>", "<tool>", "<function_call>", "<function_calls>", "<json>", "<xml>", "<response>"};
 
 bool blank_char(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
@@ -23,10 +24,14 @@ bool BareCalls::feed(std::string_view text) {
 
 bool BareCalls::feed_char(char c) {
   switch (state_) {
-    case State::kOutside: return outside(c);
-    case State::kFenceOpen: return fence_open(c);
-    case State::kTagOpen: return tag_open(c);
-    case State::kInside: return inside(c);
+    case State::kOutside:
+      return outside(c);
+    case State::kFenceOpen:
+      return fence_open(c);
+    case State::kTagOpen:
+      return tag_open(c);
+    case State::kInside:
+      return inside(c);
     case State::kClose:
       word_ += c;
       if (!close_.starts_with(word_)) return false;
@@ -35,7 +40,8 @@ bool BareCalls::feed_char(char c) {
         state_ = State::kOutside;
       }
       return true;
-    case State::kJson: return json(c);
+    case State::kJson:
+      return json(c);
   }
   return false;
 }
@@ -81,7 +87,8 @@ bool BareCalls::fence_open(char c) {
 
 bool BareCalls::tag_open(char c) {
   word_ += c;
-  auto tag = std::find_if(kTags.begin(), kTags.end(), [&](std::string_view known) { return known.starts_with(word_); });
+  auto tag = std::find_if(kTags.begin(), kTags.end(),
+                          [&](std::string_view known) { return known.starts_with(word_); });
   if (tag == kTags.end()) return false;
   if (word_ == *tag) {
     close_ = "</" + word_.substr(1);
@@ -107,16 +114,22 @@ bool BareCalls::inside(char c) {
 
 bool BareCalls::json(char c) {
   // A list that does not begin with an object holds no calls.
-  if (json_.depth() == 1 && json_.in_array_at(0) && c != '{' && value_.find('{') == std::string::npos && !blank_char(c)) {
+  if (json_.depth() == 1 && json_.in_array_at(0) && c != '{' &&
+      value_.find('{') == std::string::npos && !blank_char(c)) {
     return false;
   }
   value_ += c;
   switch (json_.feed(c)) {
-    case JsonScanner::Step::kError: return false;
-    case JsonScanner::Step::kKey: return json_key();
-    case JsonScanner::Step::kString: return json_string();
-    case JsonScanner::Step::kEnd: return value_end();
-    case JsonScanner::Step::kMore: return true;
+    case JsonScanner::Step::kError:
+      return false;
+    case JsonScanner::Step::kKey:
+      return json_key();
+    case JsonScanner::Step::kString:
+      return json_string();
+    case JsonScanner::Step::kEnd:
+      return value_end();
+    case JsonScanner::Step::kMore:
+      return true;
   }
   return false;
 }
@@ -128,7 +141,8 @@ bool BareCalls::at_call_level() const {
 bool BareCalls::json_key() {
   if (!at_call_level()) return true;
   key_ = json_.string();
-  constexpr std::array<std::string_view, 6> kKeys = {"name", "arguments", "parameters", "type", "function", "id"};
+  constexpr std::array<std::string_view, 6> kKeys = {"name", "arguments", "parameters",
+                                                     "type", "function",  "id"};
   return std::find(kKeys.begin(), kKeys.end(), key_) != kKeys.end();
 }
 

@@ -1,4 +1,5 @@
-// Recognises a reply that is nothing but calls: bare or fenced JSON, one object or list after the other.
+// Recognises a reply that is nothing but calls: bare or fenced JSON, one object or list after the
+// other.
 #pragma once
 
 #include <string>
@@ -10,13 +11,14 @@
 
 namespace tempo9::chat {
 
-// Grammar: blank (item blank)*, item: JSON | ```lang blank (JSON blank)+ ``` | <tools> blank (JSON blank)+ </tools>
-// and likewise for a few tags that models use in place of their template's.
+// Grammar: blank (item blank)*, item: JSON | ```lang blank (JSON blank)+ ``` | <tools> blank (JSON
+// blank)+ </tools> and likewise for a few tags that models use in place of their template's.
 class BareCalls {
  public:
   explicit BareCalls(const std::vector<Tool>& tools) : tools_(tools) {}
 
-  // Reads on. False as soon as the reply can no longer be only calls of declared tools; no further calls then.
+  // Reads on. False as soon as the reply can no longer be only calls of declared tools; no further
+  // calls then.
   bool feed(std::string_view text);
 
   bool in_string() const { return state_ == State::kJson && json_.in_string(); }

@@ -10,7 +10,8 @@
 namespace tempo9::chat {
 
 const Tool* find_tool(const std::vector<Tool>& tools, std::string_view name) {
-  auto it = std::find_if(tools.begin(), tools.end(), [&](const Tool& tool) { return tool.name == name; });
+  auto it =
+      std::find_if(tools.begin(), tools.end(), [&](const Tool& tool) { return tool.name == name; });
   return it == tools.end() ? nullptr : &*it;
 }
 
@@ -35,13 +36,15 @@ std::optional<Json> arguments_of(const Json& value) {
 }
 
 bool only_known_keys(const Json& object) {
-  constexpr std::array<std::string_view, 6> kKnown = {"name", "arguments", "parameters", "type", "function", "id"};
+  constexpr std::array<std::string_view, 6> kKnown = {"name", "arguments", "parameters",
+                                                      "type", "function",  "id"};
   return std::all_of(object.items().begin(), object.items().end(), [&](const auto& item) {
     return std::find(kKnown.begin(), kKnown.end(), item.key()) != kKnown.end();
   });
 }
 
-std::optional<ParsedCall> parse_call(const Json& value, const std::vector<Tool>& tools, CallPlace place) {
+std::optional<ParsedCall> parse_call(const Json& value, const std::vector<Tool>& tools,
+                                     CallPlace place) {
   if (!value.is_object()) return std::nullopt;
   bool bare = place == CallPlace::kBare;
   if (bare && !only_known_keys(value)) return std::nullopt;
@@ -68,7 +71,9 @@ std::optional<ParsedCall> parse_call(const Json& value, const std::vector<Tool>&
 
 }  // namespace
 
-std::optional<std::vector<ParsedCall>> parse_calls(std::string_view json, const std::vector<Tool>& tools, CallPlace place) {
+std::optional<std::vector<ParsedCall>> parse_calls(std::string_view json,
+                                                   const std::vector<Tool>& tools,
+                                                   CallPlace place) {
   std::optional<Json> value = parse(escape_raw_controls(json));
   if (!value) return std::nullopt;
   std::vector<ParsedCall> calls;
@@ -89,7 +94,8 @@ std::optional<std::vector<ParsedCall>> parse_calls(std::string_view json, const 
 }
 
 std::string make_call_id(uint64_t seed, int index) {
-  constexpr std::string_view kAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  constexpr std::string_view kAlphabet =
+      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   std::string id = "call_";
   // SplitMix64 (Steele, Lea, Flood 2014).
   uint64_t state = seed ^ (static_cast<uint64_t>(index) * 0xD1342543DE82EF95ULL);
@@ -104,8 +110,10 @@ std::string make_call_id(uint64_t seed, int index) {
 }
 
 void append_call(const ParsedCall& call, int index, uint64_t id_seed, std::vector<Event>* out) {
-  out->emplace_back(std::in_place_type<ToolCallBegin>, index, make_call_id(id_seed, index), call.name);
-  out->emplace_back(std::in_place_type<ToolCallArgsDelta>, index, call.arguments.dump(-1, ' ', false, Json::error_handler_t::replace));
+  out->emplace_back(std::in_place_type<ToolCallBegin>, index, make_call_id(id_seed, index),
+                    call.name);
+  out->emplace_back(std::in_place_type<ToolCallArgsDelta>, index,
+                    call.arguments.dump(-1, ' ', false, Json::error_handler_t::replace));
   out->emplace_back(std::in_place_type<ToolCallEnd>, index);
 }
 

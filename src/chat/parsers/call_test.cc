@@ -7,7 +7,9 @@
 namespace tempo9::chat {
 namespace {
 
-Json coerced(const char* value, const char* schema) { return coerce(Json::parse(value), Json::parse(schema)); }
+Json coerced(const char* value, const char* schema) {
+  return coerce(Json::parse(value), Json::parse(schema));
+}
 
 std::string one(const char* value, const char* type_schema) {
   std::string schema = std::string(R"({"type":"object","properties":{"x":)") + type_schema + "}}";
@@ -28,7 +30,8 @@ TEST(Coerce, TheSchemaDecidesTheType) {
   EXPECT_EQ(one("\"False\"", R"({"type":"boolean"})"), "false");
   EXPECT_EQ(one("\"yes\"", R"({"type":"boolean"})"), "\"yes\"");
   EXPECT_EQ(one("\"[1,2]\"", R"({"type":"array"})"), "[1,2]");
-  EXPECT_EQ(one(R"("[{'a': True, 'b': None}]")", R"({"type":"array"})"), R"([{"a":true,"b":null}])");
+  EXPECT_EQ(one(R"("[{'a': True, 'b': None}]")", R"({"type":"array"})"),
+            R"([{"a":true,"b":null}])");
   EXPECT_EQ(one(R"("{\"a\":1}")", R"({"type":"object"})"), R"({"a":1})");
   EXPECT_EQ(one(R"({"a":1})", R"({"type":"string"})"), R"("{\"a\":1}")");
   EXPECT_EQ(one("null", R"({"type":"string"})"), "null");
@@ -45,9 +48,14 @@ TEST(Coerce, SeveralTypes) {
 
 TEST(Coerce, InsideAndByReference) {
   EXPECT_EQ(one(R"(["1","2"])", R"({"type":"array","items":{"type":"integer"}})"), "[1,2]");
-  EXPECT_EQ(coerced(R"({"a":{"n":"3"}})", R"({"properties":{"a":{"$ref":"#/$defs/x~1y"}},"$defs":{"x/y":{"properties":{"n":{"type":"integer"}}}}})").dump(),
-            R"({"a":{"n":3}})");
-  EXPECT_EQ(coerced(R"({"k":"1"})", R"({"additionalProperties":{"type":"integer"}})").dump(), R"({"k":1})");
+  EXPECT_EQ(
+      coerced(
+          R"({"a":{"n":"3"}})",
+          R"({"properties":{"a":{"$ref":"#/$defs/x~1y"}},"$defs":{"x/y":{"properties":{"n":{"type":"integer"}}}}})")
+          .dump(),
+      R"({"a":{"n":3}})");
+  EXPECT_EQ(coerced(R"({"k":"1"})", R"({"additionalProperties":{"type":"integer"}})").dump(),
+            R"({"k":1})");
   // Schemas that refer to themselves end.
   EXPECT_EQ(coerced(R"("5")", R"({"$ref":"#"})").dump(), "\"5\"");
   EXPECT_EQ(coerced(R"("5")", R"({"anyOf":[{"$ref":"#"},{"$ref":"#"}]})").dump(), "\"5\"");
@@ -55,7 +63,8 @@ TEST(Coerce, InsideAndByReference) {
 
 TEST(Call, KeysKeepTheModelsOrder) {
   std::vector<Tool> tools = {{"f", "", {{"properties", {{"a", {}}, {"b", {}}}}}, {}}};
-  auto calls = parse_calls(R"({"name":"f","arguments":{"b":1,"a":{"z":1,"y":2}}})", tools, CallPlace::kTagged);
+  auto calls = parse_calls(R"({"name":"f","arguments":{"b":1,"a":{"z":1,"y":2}}})", tools,
+                           CallPlace::kTagged);
   ASSERT_TRUE(calls);
   EXPECT_EQ((*calls)[0].arguments.dump(), R"({"b":1,"a":{"z":1,"y":2}})");
 }

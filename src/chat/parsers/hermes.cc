@@ -1,7 +1,9 @@
-// "hermes": calls as JSON in <tool_call> tags (Hermes 2 Pro, Qwen2.5, Qwen3...), or a reply that is only JSON.
+// "hermes": calls as JSON in <tool_call> tags (Hermes 2 Pro, Qwen2.5, Qwen3...), or a reply that is
+// only JSON.
 //
-// A call goes out when it is complete: its tag closed, its JSON valid. Until then it is held, and what turns out to be
-// none is read again as text, so that nothing is lost and no cut makes a difference.
+// A call goes out when it is complete: its tag closed, its JSON valid. Until then it is held, and
+// what turns out to be none is read again as text, so that nothing is lost and no cut makes a
+// difference.
 #include <optional>
 #include <utility>
 
@@ -50,9 +52,15 @@ class HermesParser : public OutputParser {
 
   void feed_piece(Piece piece, std::vector<Event>* out) {
     switch (state_) {
-      case State::kBare: bare(std::move(piece), out); return;
-      case State::kText: text(piece, out); return;
-      case State::kCall: call(std::move(piece), out); return;
+      case State::kBare:
+        bare(std::move(piece), out);
+        return;
+      case State::kText:
+        text(piece, out);
+        return;
+      case State::kCall:
+        call(std::move(piece), out);
+        return;
     }
   }
 
@@ -89,7 +97,8 @@ class HermesParser : public OutputParser {
       }
       keep = partial_at_end(held_, open_.spelling);
     }
-    std::string_view ready = without_blank_end(std::string_view(held_).substr(0, held_.size() - keep));
+    std::string_view ready =
+        without_blank_end(std::string_view(held_).substr(0, held_.size() - keep));
     size_t n = ready.size();
     emit(ready, out);
     held_.erase(0, n);
@@ -137,8 +146,10 @@ class HermesParser : public OutputParser {
         give_up_call(out);
       } else {
         pieces_.back().text.resize(i + 1);
-        if (found == Found::kClose) end_call(std::move(after), out);
-        else spelled_open(std::move(after), out);
+        if (found == Found::kClose)
+          end_call(std::move(after), out);
+        else
+          spelled_open(std::move(after), out);
       }
       return;
     }
@@ -218,7 +229,8 @@ class HermesParser : public OutputParser {
     feed_piece(std::move(mark), out);
   }
 
-  // The tag held no call: its mark is text, and the body is read as text that may hold further calls.
+  // The tag held no call: its mark is text, and the body is read as text that may hold further
+  // calls.
   void give_up_call(std::vector<Event>* out) {
     state_ = State::kText;
     std::vector<Piece> body = std::exchange(pieces_, {});
@@ -239,7 +251,7 @@ class HermesParser : public OutputParser {
   BareCalls bare_;
 
   // kCall
-  std::string blank_before_;         // white space before the mark, for a call that is none
+  std::string blank_before_;  // white space before the mark, for a call that is none
   JsonScanner json_;
   bool scanning_ = false;            // inside a value
   std::string value_;                // the value so far

@@ -11,8 +11,11 @@ Tool tool(std::string name, Json properties = Json::object()) {
 }
 
 std::vector<Tool> tools() {
-  return {tool("get_weather", {{"city", {{"type", "string"}}}, {"days", {{"type", "integer"}}}, {"near", {{"type", "boolean"}}}}),
-          tool("write", {{"path", {{"type", "string"}}}, {"content", {{"type", "string"}}}}), tool("now")};
+  return {tool("get_weather", {{"city", {{"type", "string"}}},
+                               {"days", {{"type", "integer"}}},
+                               {"near", {{"type", "boolean"}}}}),
+          tool("write", {{"path", {{"type", "string"}}}, {"content", {{"type", "string"}}}}),
+          tool("now")};
 }
 
 ParsedReply parse(std::string_view reply, FinishReason reason = FinishReason::kStop) {
@@ -40,18 +43,25 @@ std::vector<Call> calls(const ParsedReply& reply) {
 using Calls = std::vector<Call>;
 
 TEST(Hermes, TaggedCalls) {
-  ParsedReply one = parse("<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Lund\", \"days\": 2}}\n</tool_call>");
+  ParsedReply one = parse(
+      "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Lund\", \"days\": "
+      "2}}\n</tool_call>");
   EXPECT_EQ(calls(one), (Calls{{"get_weather", R"({"city":"Lund","days":2})"}}));
   EXPECT_EQ(one.text, "");
   // Keys in any order, no white space, prose before.
-  ParsedReply two = parse("I look.\n<tool_call>{\"arguments\":{\"city\":\"Lund\"},\"name\":\"get_weather\"}</tool_call><tool_call>{\"name\":\"now\"}</tool_call>\n");
+  ParsedReply two = parse(
+      "I "
+      "look.\n<tool_call>{\"arguments\":{\"city\":\"Lund\"},\"name\":\"get_weather\"}</"
+      "tool_call><tool_call>{\"name\":\"now\"}</tool_call>\n");
   EXPECT_EQ(calls(two), (Calls{{"get_weather", R"({"city":"Lund"})"}, {"now", "{}"}}));
   EXPECT_EQ(two.text, "I look.");
   EXPECT_NE(two.calls[0].id, two.calls[1].id);
   // Arguments as JSON text; closing marks and quotes inside strings; a raw line break.
-  EXPECT_EQ(calls(parse("<tool_call>{\"name\":\"write\",\"arguments\":\"{\\\"path\\\": \\\"a\\\"}\"}</tool_call>")),
+  EXPECT_EQ(calls(parse("<tool_call>{\"name\":\"write\",\"arguments\":\"{\\\"path\\\": "
+                        "\\\"a\\\"}\"}</tool_call>")),
             (Calls{{"write", R"({"path":"a"})"}}));
-  EXPECT_EQ(calls(parse("<tool_call>{\"name\":\"write\",\"arguments\":{\"content\":\"</tool_call>\\\"}\\n\n\"}}</tool_call>")),
+  EXPECT_EQ(calls(parse("<tool_call>{\"name\":\"write\",\"arguments\":{\"content\":\"</"
+                        "tool_call>\\\"}\\n\n\"}}</tool_call>")),
             (Calls{{"write", R"({"content":"</tool_call>\"}\n\n"})"}}));
   // The model ended the reply without the closing mark.
   EXPECT_EQ(calls(parse("<tool_call>{\"name\":\"now\",\"arguments\":{}}")), (Calls{{"now", "{}"}}));
@@ -62,7 +72,10 @@ TEST(Hermes, IndexCountsCallsAndNotTools) {
   options.tools = tools();
   auto parser = make_parser("hermes", options);
   std::vector<Event> events;
-  (*parser)->feed("<tool_call>{\"name\":\"now\"}</tool_call><tool_call>{\"name\":\"get_weather\",\"arguments\":{}}</tool_call>", false, &events);
+  (*parser)->feed(
+      "<tool_call>{\"name\":\"now\"}</"
+      "tool_call><tool_call>{\"name\":\"get_weather\",\"arguments\":{}}</tool_call>",
+      false, &events);
   (*parser)->finish(FinishReason::kStop, &events);
   ASSERT_EQ(events.size(), 6u);
   EXPECT_EQ(std::get<ToolCallBegin>(events[0]).index, 0);
@@ -89,13 +102,16 @@ TEST(Hermes, BrokenCallsAreText) {
     EXPECT_TRUE(parsed.calls.empty());
   }
   // What follows a broken call is still read.
-  ParsedReply mixed = parse("<tool_call>{bad}</tool_call>\n<tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>");
+  ParsedReply mixed = parse(
+      "<tool_call>{bad}</tool_call>\n<tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>");
   EXPECT_EQ(mixed.text, "<tool_call>{bad}</tool_call>");
   EXPECT_EQ(calls(mixed), (Calls{{"now", "{}"}}));
 }
 
 TEST(Hermes, ACallCutByTheLimitIsText) {
-  for (std::string reply : {"<tool_call>{\"name\":\"now\",\"arguments\":{}}", "```json\n{\"name\":\"now\",\"arguments\":{}}", "{\"name\":\"now\",\"arguments\":{}"}) {
+  for (std::string reply :
+       {"<tool_call>{\"name\":\"now\",\"arguments\":{}}",
+        "```json\n{\"name\":\"now\",\"arguments\":{}}", "{\"name\":\"now\",\"arguments\":{}"}) {
     ParsedReply parsed = parse(reply, FinishReason::kLength);
     EXPECT_EQ(parsed.text, reply);
     EXPECT_TRUE(parsed.calls.empty());
@@ -113,9 +129,14 @@ TEST(Hermes, AReplyThatIsOnlyJson) {
   EXPECT_EQ(calls(parse(json + "\n" + json)), (Calls{lund, lund}));
   EXPECT_EQ(calls(parse("[" + json + ", " + json + "]")), (Calls{lund, lund}));
   EXPECT_EQ(calls(parse("```json\n[" + json + "]\n```")), Calls{lund});
-  EXPECT_EQ(calls(parse("```json\n" + json + "\n" + json + "\n```\n\n```json\n" + json + "\n```")), (Calls{lund, lund, lund}));
-  EXPECT_EQ(calls(parse(R"({"type": "function", "function": {"name": "get_weather", "arguments": {"city": "Lund"}}})")), Calls{lund});
-  EXPECT_EQ(calls(parse(R"({"name": "get_weather", "parameters": {"city": "Lund"}})")), Calls{lund});
+  EXPECT_EQ(calls(parse("```json\n" + json + "\n" + json + "\n```\n\n```json\n" + json + "\n```")),
+            (Calls{lund, lund, lund}));
+  EXPECT_EQ(
+      calls(parse(
+          R"({"type": "function", "function": {"name": "get_weather", "arguments": {"city": "Lund"}}})")),
+      Calls{lund});
+  EXPECT_EQ(calls(parse(R"({"name": "get_weather", "parameters": {"city": "Lund"}})")),
+            Calls{lund});
   EXPECT_EQ(calls(parse("<think>\nI call.\n</think>\n\n" + json)), Calls{lund});
 }
 
@@ -153,16 +174,19 @@ TEST(Hermes, TextIsHeldOnlyWhileItCanBecomeACall) {
     return -1;
   };
   EXPECT_EQ(first_text_after("Hello"), 0);
-  EXPECT_EQ(first_text_after("{\"city\": 1}"), 6);                    // a key that no call has
-  EXPECT_EQ(first_text_after("{\"name\": \"bob\", \"x\": 1}"), 13);   // a tool that is not offered
+  EXPECT_EQ(first_text_after("{\"city\": 1}"), 6);                   // a key that no call has
+  EXPECT_EQ(first_text_after("{\"name\": \"bob\", \"x\": 1}"), 13);  // a tool that is not offered
   EXPECT_EQ(first_text_after("```python\nx"), 3);
   EXPECT_EQ(first_text_after("[link](x)"), 1);
   EXPECT_EQ(first_text_after("{\"name\": \"now\", \"arguments\": {"), -1);
 }
 
 TEST(Hermes, MentionedWhileThinkingIsNoCall) {
-  ParsedReply reply = parse("<think>I could emit <tool_call>{\"name\":\"rm\",\"arguments\":{}}</tool_call> but no.</think>Done.");
-  EXPECT_EQ(reply.reasoning, "I could emit <tool_call>{\"name\":\"rm\",\"arguments\":{}}</tool_call> but no.");
+  ParsedReply reply = parse(
+      "<think>I could emit <tool_call>{\"name\":\"rm\",\"arguments\":{}}</tool_call> but "
+      "no.</think>Done.");
+  EXPECT_EQ(reply.reasoning,
+            "I could emit <tool_call>{\"name\":\"rm\",\"arguments\":{}}</tool_call> but no.");
   EXPECT_EQ(reply.text, "Done.");
   EXPECT_TRUE(reply.calls.empty());
 }

@@ -25,12 +25,15 @@ JsonScanner::Step JsonScanner::feed(char c) {
       state_ = c == 'u' ? State::kUnicode : State::kString;
       return Step::kMore;
     case State::kUnicode:
-      if (std::string_view("0123456789abcdefABCDEF").find(c) == std::string_view::npos) return Step::kError;
+      if (std::string_view("0123456789abcdefABCDEF").find(c) == std::string_view::npos)
+        return Step::kError;
       if (string_.size() < kMaxString) string_ += c;
       if (--hex_left_ == 0) state_ = State::kString;
       return Step::kMore;
-    case State::kScalar: return scalar(c);
-    default: break;
+    case State::kScalar:
+      return scalar(c);
+    default:
+      break;
   }
   if (is_blank(c)) return depth() == 0 ? Step::kError : Step::kMore;
   switch (state_) {
@@ -54,7 +57,8 @@ JsonScanner::Step JsonScanner::feed(char c) {
     case State::kFirstValue:
       if (c == ']') return close(c);
       [[fallthrough]];
-    default: return value(c);
+    default:
+      return value(c);
   }
 }
 
@@ -124,8 +128,10 @@ std::string escape_raw_controls(std::string_view json) {
       continue;
     }
     out += c;
-    if (in_string && c == '\\' && i + 1 < json.size()) out += json[++i];
-    else if (c == '"') in_string = !in_string;
+    if (in_string && c == '\\' && i + 1 < json.size())
+      out += json[++i];
+    else if (c == '"')
+      in_string = !in_string;
   }
   return out;
 }

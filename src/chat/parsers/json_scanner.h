@@ -7,8 +7,8 @@
 
 namespace tempo9::chat {
 
-// One top-level object or array. Accepts what nlohmann accepts, and raw control characters inside strings, which
-// models write (see escape_raw_controls).
+// One top-level object or array. Accepts what nlohmann accepts, and raw control characters inside
+// strings, which models write (see escape_raw_controls).
 class JsonScanner {
  public:
   enum class Step {
@@ -27,7 +27,18 @@ class JsonScanner {
   const std::string& string() const { return string_; }  // raw, at most kMaxString bytes of it
 
  private:
-  enum class State { kValue, kFirstValue, kFirstKey, kKey, kColon, kComma, kString, kEscape, kUnicode, kScalar };
+  enum class State {
+    kValue,
+    kFirstValue,
+    kFirstKey,
+    kKey,
+    kColon,
+    kComma,
+    kString,
+    kEscape,
+    kUnicode,
+    kScalar
+  };
   static constexpr size_t kMaxString = 256;
   static constexpr size_t kMaxDepth = 128;
 

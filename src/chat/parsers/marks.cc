@@ -16,7 +16,9 @@ size_t partial_at_end(std::string_view text, std::string_view mark) {
   return 0;
 }
 
-bool is_blank(std::string_view text) { return text.find_first_not_of(kBlank) == std::string_view::npos; }
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(kBlank) == std::string_view::npos;
+}
 
 std::string_view without_blank_end(std::string_view text) {
   size_t last = text.find_last_not_of(kBlank);

@@ -27,7 +27,7 @@ struct Mark {
 // How many bytes at the end of text could be the start of mark: the longest proper prefix of it.
 size_t partial_at_end(std::string_view text, std::string_view mark);
 
-bool is_blank(std::string_view text);             // only white space, or nothing
+bool is_blank(std::string_view text);  // only white space, or nothing
 std::string_view without_blank_end(std::string_view text);
 std::string_view without_blank_start(std::string_view text);
 

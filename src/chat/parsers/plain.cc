@@ -9,17 +9,22 @@ namespace {
 class PlainParser : public OutputParser {
  public:
   void feed(std::string_view increment, bool, std::vector<Event>* out) override {
-    if (!increment.empty()) out->emplace_back(std::in_place_type<TextDelta>, std::string(increment));
+    if (!increment.empty())
+      out->emplace_back(std::in_place_type<TextDelta>, std::string(increment));
   }
   void finish(FinishReason, std::vector<Event>*) override {}
 };
 
-// The length of a whole, valid sequence at the front; 0 if more bytes are needed, -1 if the first byte is none.
+// The length of a whole, valid sequence at the front; 0 if more bytes are needed, -1 if the first
+// byte is none.
 int sequence_length(std::string_view s) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
   unsigned char lead = byte(0);
   if (lead < 0x80) return 1;
-  int n = lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : -1;
+  int n = lead >= 0xC2 && lead < 0xE0   ? 2
+          : lead >= 0xE0 && lead < 0xF0 ? 3
+          : lead >= 0xF0 && lead < 0xF5 ? 4
+                                        : -1;
   if (n < 0) return -1;
   unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
   unsigned char high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
@@ -77,6 +82,8 @@ std::unique_ptr<OutputParser> make_utf8_joiner(std::unique_ptr<OutputParser> res
   return std::make_unique<Utf8Joiner>(std::move(rest));
 }
 
-std::unique_ptr<OutputParser> make_plain(const ParserOptions&) { return std::make_unique<PlainParser>(); }
+std::unique_ptr<OutputParser> make_plain(const ParserOptions&) {
+  return std::make_unique<PlainParser>();
+}
 
 }  // namespace tempo9::chat

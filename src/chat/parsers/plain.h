@@ -7,11 +7,13 @@
 
 namespace tempo9::chat {
 
-// Splits <think>...</think> off the head of a reply and hands the rest on. White space around the block is dropped.
-std::unique_ptr<OutputParser> make_thinking_splitter(std::unique_ptr<OutputParser> rest, const ParserOptions& options);
+// Splits <think>...</think> off the head of a reply and hands the rest on. White space around the
+// block is dropped.
+std::unique_ptr<OutputParser> make_thinking_splitter(std::unique_ptr<OutputParser> rest,
+                                                     const ParserOptions& options);
 
-// Hands on whole characters only: a character cut between increments waits for its end, and bytes that are no UTF-8
-// become U+FFFD. What comes out of the parsers behind it is valid UTF-8.
+// Hands on whole characters only: a character cut between increments waits for its end, and bytes
+// that are no UTF-8 become U+FFFD. What comes out of the parsers behind it is valid UTF-8.
 std::unique_ptr<OutputParser> make_utf8_joiner(std::unique_ptr<OutputParser> rest);
 
 }  // namespace tempo9::chat

@@ -6,7 +6,8 @@
 
 namespace tempo9::chat {
 
-#define T9_OUTPUT_FORMAT(name, factory) std::unique_ptr<OutputParser> factory(const ParserOptions& options);
+#define T9_OUTPUT_FORMAT(name, factory) \
+  std::unique_ptr<OutputParser> factory(const ParserOptions& options);
 #include "chat/parsers/list.inc"
 #undef T9_OUTPUT_FORMAT
 
@@ -32,13 +33,16 @@ std::vector<std::string_view> format_names() {
 }
 
 Result<std::unique_ptr<OutputParser>> make_parser(std::string_view format, ParserOptions options) {
-  auto it = std::find_if(std::begin(kFormats), std::end(kFormats), [&](const Format& f) { return f.name == format; });
+  auto it = std::find_if(std::begin(kFormats), std::end(kFormats),
+                         [&](const Format& f) { return f.name == format; });
   if (it == std::end(kFormats)) {
-    return make_error(ErrorCode::kInvalidArgument, "output format '{}' is unknown; the known ones are: {}", format,
+    return make_error(ErrorCode::kInvalidArgument,
+                      "output format '{}' is unknown; the known ones are: {}", format,
                       fmt::join(format_names(), ", "));
   }
   if (options.tools.empty()) {
-    it = std::find_if(std::begin(kFormats), std::end(kFormats), [](const Format& f) { return f.name == "none"; });
+    it = std::find_if(std::begin(kFormats), std::end(kFormats),
+                      [](const Format& f) { return f.name == "none"; });
   }
   std::unique_ptr<OutputParser> parser = it->make(options);
   if (options.split_thinking) parser = make_thinking_splitter(std::move(parser), options);
@@ -46,7 +50,8 @@ Result<std::unique_ptr<OutputParser>> make_parser(std::string_view format, Parse
 }
 
 std::string choose_format(std::string_view template_source, const VocabLookup&) {
-  // Templates that name no format of their own show the tools in this one (see ChatTemplate::render).
+  // Templates that name no format of their own show the tools in this one (see
+  // ChatTemplate::render).
   return template_source.empty() ? "none" : "hermes";
 }
 
@@ -64,7 +69,9 @@ struct Join {
   ParsedReply& reply;
   void operator()(const TextDelta& e) const { reply.text += e.text; }
   void operator()(const ReasoningDelta& e) const { reply.reasoning += e.text; }
-  void operator()(const ToolCallBegin& e) const { reply.calls.push_back({e.id, e.name, std::string()}); }
+  void operator()(const ToolCallBegin& e) const {
+    reply.calls.push_back({e.id, e.name, std::string()});
+  }
   void operator()(const ToolCallArgsDelta& e) const {
     reply.calls[static_cast<size_t>(e.index)].arguments.get_ref<std::string&>() += e.json;
   }

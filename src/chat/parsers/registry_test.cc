@@ -10,8 +10,9 @@ namespace tempo9::chat {
 namespace {
 
 std::vector<Tool> tools() {
-  Json weather = {{"type", "object"},
-                  {"properties", {{"city", {{"type", "string"}}}, {"days", {{"type", "integer"}}}}}};
+  Json weather = {
+      {"type", "object"},
+      {"properties", {{"city", {{"type", "string"}}}, {"days", {{"type", "integer"}}}}}};
   return {{"get_weather", "", weather, {}}, {"f", "", Json::object(), {}}};
 }
 
@@ -22,8 +23,8 @@ ParserOptions options() {
   return o;
 }
 
-ParsedReply parse(std::string_view format, const std::vector<std::string>& pieces, FinishReason reason = FinishReason::kStop,
-                  ParserOptions o = options()) {
+ParsedReply parse(std::string_view format, const std::vector<std::string>& pieces,
+                  FinishReason reason = FinishReason::kStop, ParserOptions o = options()) {
   Result<std::unique_ptr<OutputParser>> parser = make_parser(format, std::move(o));
   EXPECT_TRUE(parser);
   std::vector<Event> events;
@@ -37,12 +38,14 @@ ParsedReply parse(std::string_view format, const std::vector<std::string>& piece
   return join_events(events);
 }
 
-// Replies of each format, calls and what looks like them. A format that is not named here fails the test.
+// Replies of each format, calls and what looks like them. A format that is not named here fails the
+// test.
 std::vector<std::string> replies(std::string_view format) {
   std::vector<std::string> common = {
       "",
       "Plain text.\n\n  With lines \n",
-      "<think>\nhm </thin k> <tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>\n</think>\n\nDone. 🙂",
+      "<think>\nhm </thin k> "
+      "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>\n</think>\n\nDone. 🙂",
       "<think>never closed 日本 \n",
       " \n<think>a</think> <think>b</think> text <think>c</think>",
       "a < b, <thin, ```x```, {\"k\": 1}",
@@ -50,11 +53,16 @@ std::vector<std::string> replies(std::string_view format) {
   std::vector<std::string> own;
   if (format == "hermes") {
     own = {
-        "Let me see.\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Lund \\\"x\\\" </tool_call> </\"}}\n"
-        "</tool_call>\n<tool_call>\n{\"arguments\": {\"a\":\"}</\"}, \"name\": \"f\"}\n</tool_call>\n",
-        "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>tail<tool_call>{\"name\":\"f\"}</tool_call>",
-        "<tool_call>{\"name\":\"f\",\"arguments\":{}}\n<tool_call>{\"name\":\"f\",\"arguments\":\"{}\"}</tool_call>",
-        "<tool_call>{bad}</tool_call> then <tool_call>{\"name\":\"f\",\"arguments\":{\"x\":[1,{\"y\":null}]}}</tool_call>",
+        "Let me see.\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Lund "
+        "\\\"x\\\" </tool_call> </\"}}\n"
+        "</tool_call>\n<tool_call>\n{\"arguments\": {\"a\":\"}</\"}, \"name\": "
+        "\"f\"}\n</tool_call>\n",
+        "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>tail<tool_call>{\"name\":\"f\"}</"
+        "tool_call>",
+        "<tool_call>{\"name\":\"f\",\"arguments\":{}}\n<tool_call>{\"name\":\"f\",\"arguments\":\"{"
+        "}\"}</tool_call>",
+        "<tool_call>{bad}</tool_call> then "
+        "<tool_call>{\"name\":\"f\",\"arguments\":{\"x\":[1,{\"y\":null}]}}</tool_call>",
         "<tool_call>{\"name\": \"f\", \"arguments\": {\"s\": \"line\nbreak\"}}</tool_call>",
         "<tool_call>{\"name\":\"f\",\"argu",
         "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_",
@@ -63,11 +71,14 @@ std::vector<std::string> replies(std::string_view format) {
         "```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Lund\"}}\n```",
         "```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Lund\"}}\n```\nSo it is.",
         "```json\n{\"name\": \"other\", \"arguments\": {}}\n```",
-        "{\"name\": \"f\", \"arguments\": {}}\n{\"name\": \"f\", \"arguments\": {\"a\": \"<tool_call>\"}}",
-        "[{\"name\": \"f\", \"parameters\": {}}, {\"type\": \"function\", \"name\": \"f\", \"parameters\": {\"q\": 1}}]",
+        "{\"name\": \"f\", \"arguments\": {}}\n{\"name\": \"f\", \"arguments\": {\"a\": "
+        "\"<tool_call>\"}}",
+        "[{\"name\": \"f\", \"parameters\": {}}, {\"type\": \"function\", \"name\": \"f\", "
+        "\"parameters\": {\"q\": 1}}]",
         "<tools>\n{\"name\": \"f\", \"arguments\": {}}\n</tools>",
         "```python\nprint(1)\n```",
-        "{\"name\": \"f\", \"arguments\": {}} <tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>",
+        "{\"name\": \"f\", \"arguments\": {}} "
+        "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>",
     };
   } else {
     EXPECT_EQ(format, "none") << "a format without replies in this test";
@@ -87,13 +98,16 @@ TEST_P(EveryFormat, EveryCutGivesTheSameReply) {
       for (char c : reply) bytes.emplace_back(1, c);
       ASSERT_EQ(parse(GetParam(), bytes, reason), whole);
       for (size_t i = 0; i <= reply.size(); ++i) {
-        ASSERT_EQ(parse(GetParam(), {reply.substr(0, i), reply.substr(i)}, reason), whole) << "cut at " << i;
+        ASSERT_EQ(parse(GetParam(), {reply.substr(0, i), reply.substr(i)}, reason), whole)
+            << "cut at " << i;
       }
       // Three pieces: every pair of cuts of the short ones, a sample of the long ones.
       size_t stride = reply.size() < 60 ? 1 : reply.size() / 30;
       for (size_t i = 0; i <= reply.size(); i += stride) {
         for (size_t j = i; j <= reply.size(); j += stride) {
-          ASSERT_EQ(parse(GetParam(), {reply.substr(0, i), reply.substr(i, j - i), reply.substr(j)}, reason), whole)
+          ASSERT_EQ(parse(GetParam(), {reply.substr(0, i), reply.substr(i, j - i), reply.substr(j)},
+                          reason),
+                    whole)
               << "cut at " << i << " and " << j;
         }
       }
@@ -102,8 +116,25 @@ TEST_P(EveryFormat, EveryCutGivesTheSameReply) {
 }
 
 TEST_P(EveryFormat, RandomMixturesGiveTheSameReplyForRandomCuts) {
-  const char* parts[] = {"<tool_call>", "</tool_call>", "<think>", "</think>", "{\"name\":\"f\",\"arguments\":{", "}}", "\"", "```json\n",
-                         "```", "\n", " ", "x", "é", "<", "</", "{\"name\":\"f\",\"arguments\":{\"a\":\"<tool_call>\"}}", "[", "]", ","};
+  const char* parts[] = {"<tool_call>",
+                         "</tool_call>",
+                         "<think>",
+                         "</think>",
+                         "{\"name\":\"f\",\"arguments\":{",
+                         "}}",
+                         "\"",
+                         "```json\n",
+                         "```",
+                         "\n",
+                         " ",
+                         "x",
+                         "é",
+                         "<",
+                         "</",
+                         "{\"name\":\"f\",\"arguments\":{\"a\":\"<tool_call>\"}}",
+                         "[",
+                         "]",
+                         ","};
   std::mt19937 random(20260504);
   for (int round = 0; round < 3000; ++round) {
     std::string reply;
@@ -137,16 +168,25 @@ TEST_P(EveryFormat, CharactersCutApartComeWhole) {
     for (char c : reply) (*parser)->feed(std::string_view(&c, 1), false, &events);
     (*parser)->finish(FinishReason::kStop, &events);
     for (const Event& e : events) {
-      const std::string& text = std::holds_alternative<TextDelta>(e) ? std::get<TextDelta>(e).text : std::get<ReasoningDelta>(e).text;
-      EXPECT_FALSE(Json(text).dump(-1, ' ', false, Json::error_handler_t::ignore).size() != text.size() + 2) << text;
+      const std::string& text = std::holds_alternative<TextDelta>(e)
+                                    ? std::get<TextDelta>(e).text
+                                    : std::get<ReasoningDelta>(e).text;
+      EXPECT_FALSE(Json(text).dump(-1, ' ', false, Json::error_handler_t::ignore).size() !=
+                   text.size() + 2)
+          << text;
     }
     EXPECT_EQ(join_events(events).text, emoji);
   }
-  EXPECT_EQ(parse(GetParam(), {"a\xFF", "b\xE2\x82"}).text, "a\xEF\xBF\xBD" "b\xEF\xBF\xBD\xEF\xBF\xBD");
+  EXPECT_EQ(parse(GetParam(), {"a\xFF", "b\xE2\x82"}).text,
+            "a\xEF\xBF\xBD"
+            "b\xEF\xBF\xBD\xEF\xBF\xBD");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryFormat, testing::ValuesIn(format_names()),
-                         [](const auto& p) { std::string n(p.param); std::replace(n.begin(), n.end(), '-', '_'); return n; });
+INSTANTIATE_TEST_SUITE_P(All, EveryFormat, testing::ValuesIn(format_names()), [](const auto& p) {
+  std::string n(p.param);
+  std::replace(n.begin(), n.end(), '-', '_');
+  return n;
+});
 
 TEST(Registry, UnknownFormatNamesTheKnown) {
   Result<std::unique_ptr<OutputParser>> parser = make_parser("herms", {});

@@ -21,7 +21,8 @@ bool has_type(const Json& value, std::string_view type) {
   if (type == "object") return value.is_object();
   if (type == "number") return value.is_number();
   if (type == "integer") {
-    return value.is_number_integer() || (value.is_number_float() && std::floor(value.get<double>()) == value.get<double>());
+    return value.is_number_integer() ||
+           (value.is_number_float() && std::floor(value.get<double>()) == value.get<double>());
   }
   return true;  // a type that we do not know forbids nothing
 }
@@ -52,7 +53,9 @@ std::optional<Json> parse_loose(std::string_view text) {
       continue;
     }
     bool replaced = false;
-    for (auto [python, json] : {std::pair<std::string_view, std::string_view>{"True", "true"}, {"False", "false"}, {"None", "null"}}) {
+    for (auto [python, json] : {std::pair<std::string_view, std::string_view>{"True", "true"},
+                                {"False", "false"},
+                                {"None", "null"}}) {
       if (text.substr(i, python.size()) != python) continue;
       fixed += json;
       i += python.size() - 1;
@@ -69,7 +72,8 @@ std::optional<Json> parse_loose(std::string_view text) {
 std::optional<Json> to_type(const Json& value, std::string_view type) {
   if (type == "integer" && value.is_number_float()) {
     double d = value.get<double>();
-    if (std::fabs(d) < 9e15) return Json(static_cast<int64_t>(d));  // has_type made sure that it is whole
+    if (std::fabs(d) < 9e15)
+      return Json(static_cast<int64_t>(d));  // has_type made sure that it is whole
     return value;
   }
   if (has_type(value, type)) return value;
@@ -101,14 +105,16 @@ class Coercer {
     const Json* s = resolve(schema);
     if (s == nullptr || depth > kMaxDepth || --steps_ < 0) return value;
     for (const char* keyword : {"anyOf", "oneOf"}) {
-      if (auto it = s->find(keyword); it != s->end() && it->is_array()) return choose(value, *it, depth);
+      if (auto it = s->find(keyword); it != s->end() && it->is_array())
+        return choose(value, *it, depth);
     }
     Json out = value;
     if (auto all = s->find("allOf"); all != s->end() && all->is_array()) {
       for (const Json& part : *all) out = run(out, part, depth + 1);
     }
     std::vector<std::string> types = types_of(*s);
-    bool fits = types.empty() || std::any_of(types.begin(), types.end(), [&](const auto& t) { return has_type(out, t); });
+    bool fits = types.empty() || std::any_of(types.begin(), types.end(),
+                                             [&](const auto& t) { return has_type(out, t); });
     if (!fits || (types.size() == 1 && types[0] == "integer")) out = first_fit(out, types);
     return inside(std::move(out), *s, depth);
   }
@@ -142,7 +148,8 @@ class Coercer {
       size_t index = 0;
       if (at->is_object() && at->contains(key)) {
         at = &at->at(key);
-      } else if (at->is_array() && std::from_chars(key.data(), key.data() + key.size(), index).ec == std::errc() &&
+      } else if (at->is_array() &&
+                 std::from_chars(key.data(), key.data() + key.size(), index).ec == std::errc() &&
                  index < at->size()) {
         at = &at->at(index);
       } else {
@@ -183,7 +190,9 @@ class Coercer {
       const Json* s = resolve(branch);
       if (s == nullptr) continue;
       std::vector<std::string> types = types_of(*s);
-      if (std::any_of(types.begin(), types.end(), [&](const auto& t) { return has_type(value, t); })) return run(value, branch, depth + 1);
+      if (std::any_of(types.begin(), types.end(),
+                      [&](const auto& t) { return has_type(value, t); }))
+        return run(value, branch, depth + 1);
     }
     for (const Json& branch : branches) {
       Json out = run(value, branch, depth + 1);
@@ -210,7 +219,8 @@ class Coercer {
       } else if (others != schema.end() && others->is_object()) {
         property = &*others;
       }
-      if (property != nullptr && property->is_object()) it.value() = run(it.value(), *property, depth + 1);
+      if (property != nullptr && property->is_object())
+        it.value() = run(it.value(), *property, depth + 1);
     }
     return value;
   }

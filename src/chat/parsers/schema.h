@@ -5,8 +5,8 @@
 
 namespace tempo9::chat {
 
-// See coerce() in call.h. Reads type (one or a list), properties, items, additionalProperties, enum, anyOf, oneOf,
-// allOf and local $ref; nesting is bounded.
+// See coerce() in call.h. Reads type (one or a list), properties, items, additionalProperties,
+// enum, anyOf, oneOf, allOf and local $ref; nesting is bounded.
 Json coerce(const Json& value, const Json& schema);
 
 }  // namespace tempo9::chat

@@ -31,9 +31,15 @@ class ThinkingSplitter : public OutputParser {
   void feed_piece(Piece piece, std::vector<Event>* out) {
     if (piece.text.empty()) return;
     switch (state_) {
-      case State::kHead: head(std::move(piece), out); return;
-      case State::kThinking: thinking(piece, out); return;
-      case State::kRest: rest_->feed(piece.text, piece.is_token, out); return;
+      case State::kHead:
+        head(std::move(piece), out);
+        return;
+      case State::kThinking:
+        thinking(piece, out);
+        return;
+      case State::kRest:
+        rest_->feed(piece.text, piece.is_token, out);
+        return;
     }
   }
 
@@ -72,7 +78,8 @@ class ThinkingSplitter : public OutputParser {
     // White space behind a thinking block belongs to the template.
     bool leading = after_thinking_;
     for (const Piece& piece : pieces) {
-      std::string_view text = leading ? without_blank_start(piece.text) : std::string_view(piece.text);
+      std::string_view text =
+          leading ? without_blank_start(piece.text) : std::string_view(piece.text);
       leading = leading && text.empty();
       if (!text.empty()) rest_->feed(text, piece.is_token, out);
     }
@@ -89,13 +96,15 @@ class ThinkingSplitter : public OutputParser {
     if (!close_.needs_token) {
       size_t found = held_.find(close_.spelling);
       if (found != std::string::npos) {
-        std::string before = held_.substr(0, found), after = held_.substr(found + close_.spelling.size());
+        std::string before = held_.substr(0, found),
+                    after = held_.substr(found + close_.spelling.size());
         end_thinking(before, std::move(after), out);
         return;
       }
       keep = partial_at_end(held_, close_.spelling);
     }
-    std::string_view ready = without_blank_end(std::string_view(held_).substr(0, held_.size() - keep));
+    std::string_view ready =
+        without_blank_end(std::string_view(held_).substr(0, held_.size() - keep));
     size_t n = ready.size();
     emit(ready, out);
     held_.erase(0, n);
@@ -120,7 +129,7 @@ class ThinkingSplitter : public OutputParser {
   std::unique_ptr<OutputParser> rest_;
   Mark open_, close_;
   State state_;
-  std::string held_;           // kHead: all since the head began; kThinking: white space and a partial mark
+  std::string held_;  // kHead: all since the head began; kThinking: white space and a partial mark
   std::vector<Piece> pieces_;  // kHead: the same, as it came
   bool after_thinking_ = false;
   bool started_ = false;  // some reasoning was emitted
@@ -128,7 +137,8 @@ class ThinkingSplitter : public OutputParser {
 
 }  // namespace
 
-std::unique_ptr<OutputParser> make_thinking_splitter(std::unique_ptr<OutputParser> rest, const ParserOptions& options) {
+std::unique_ptr<OutputParser> make_thinking_splitter(std::unique_ptr<OutputParser> rest,
+                                                     const ParserOptions& options) {
   return std::make_unique<ThinkingSplitter>(std::move(rest), options);
 }
 

@@ -1,6 +1,7 @@
-// t9_render_template: JSON Lines in, JSON Lines out, for tests that compare the template language with Jinja2.
-// In:  {"template": "...", "variables": {...}, "trusted": {...}, "now": "..."}   (all but template optional)
-// Out: {"segments": [["text", is_template], ...]} or {"stage": "compile" | "render", "error": "..."}
+// t9_render_template: JSON Lines in, JSON Lines out, for tests that compare the template language
+// with Jinja2. In:  {"template": "...", "variables": {...}, "trusted": {...}, "now": "..."}   (all
+// but template optional) Out: {"segments": [["text", is_template], ...]} or {"stage": "compile" |
+// "render", "error": "..."}
 #include <iostream>
 #include <string>
 
@@ -25,7 +26,9 @@ Json answer(const Json& request) {
   tempo9::Result<tempo9::chat::jinja::Text> text = program->render(variables);
   if (!text) return fail("render", text.error());
   Json segments = Json::array();
-  text->for_each_run([&](std::string_view run, bool outside) { segments.push_back(Json::array({run, !outside})); });
+  text->for_each_run([&](std::string_view run, bool outside) {
+    segments.push_back(Json::array({run, !outside}));
+  });
   return {{"segments", segments}};
 }
 
@@ -34,7 +37,8 @@ Json answer(const Json& request) {
 int main() {
   for (std::string line; std::getline(std::cin, line);) {
     Json request = Json::parse(line, nullptr, false);
-    Json out = request.is_object() ? answer(request) : Json{{"stage", "input"}, {"error", "not a JSON object"}};
+    Json out = request.is_object() ? answer(request)
+                                   : Json{{"stage", "input"}, {"error", "not a JSON object"}};
     std::cout << out.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
   }
   return 0;
