@@ -49,10 +49,10 @@ Status record_gemma3(Reader& reader, ops::Program& program) {
          reader.file().get_float(reader.key("rope.freq_base_swa"), 10000.0));
   T9_TRY(const double softcap, reader.file().get_float(reader.key("final_logit_softcapping"), 0.0));
   T9_TRY(const std::vector<bool> windowed, window_layers(reader));
-  T9_TRY(auto full, rope_frequencies(reader, c.rope_base, c.rope_dims, true));
-  T9_TRY(auto local, rope_frequencies(reader, window_base, c.rope_dims, false));
-  program.ropes.push_back({.inv_freq = std::move(full), .neox = true});
-  program.ropes.push_back({.inv_freq = std::move(local), .neox = true});
+  T9_TRY(auto full, read_rope(reader, c.rope_base, c.rope_dims, true, true));
+  T9_TRY(auto local, read_rope(reader, window_base, c.rope_dims, false, true));
+  program.ropes.push_back(std::move(full));
+  program.ropes.push_back(std::move(local));
 
   T9_TRY(const auto embeddings, add_embeddings(reader, program));
   const ops::TensorId x =

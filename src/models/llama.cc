@@ -12,8 +12,8 @@ Status record_llama(Reader& reader, ops::Program& program) {
   const Config& c = reader.config();
   // The converter permutes q and k rows of llama files so that pairs stand side by side.
   const bool neox = c.architecture != "llama";
-  T9_TRY(auto frequencies, rope_frequencies(reader, c.rope_base, c.rope_dims, true));
-  program.ropes.push_back({.inv_freq = std::move(frequencies), .neox = neox});
+  T9_TRY(auto rope, read_rope(reader, c.rope_base, c.rope_dims, true, neox));
+  program.ropes.push_back(std::move(rope));
 
   T9_TRY(const auto embeddings, add_embeddings(reader, program));
   const ops::TensorId x = program.embed(embeddings.input, 1.0f);

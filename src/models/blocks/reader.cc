@@ -148,45 +148,80 @@ Status Reader::check_all_used() const {
   return {};
 }
 
-Result<std::vector<double>> rope_frequencies(const Reader& reader, double base, uint32_t n_dims,
-                                             bool scaled) {
-  std::vector<double> freq(n_dims / 2);
-  for (uint32_t i = 0; i < n_dims / 2; ++i) {
-    freq[i] = std::pow(base, -2.0 * i / n_dims);
-  }
-  if (!scaled) return freq;
+namespace {
 
+// YaRN: low frequencies are interpolated by factor, high ones kept, a ramp between; angles are also
+// magnified. Source: Peng et al. 2023 (arXiv:2309.00071), transformers' _compute_yarn_parameters.
+Status apply_yarn(const Reader& reader, double base, double factor, ops::Rope& rope) {
   const gguf::File& file = reader.file();
-  T9_TRY(const std::string type, file.get_string(reader.key("rope.scaling.type"), "none"));
+  const std::string original_key = reader.key("rope.scaling.original_context_length");
+  T9_TRY(const uint64_t original, file.get_uint(original_key));
+  T9_TRY(const double fast, file.get_float(reader.key("rope.scaling.yarn_beta_fast"), 32.0));
+  T9_TRY(const double slow, file.get_float(reader.key("rope.scaling.yarn_beta_slow"), 1.0));
+  T9_TRY(const double magnitude,
+         file.get_float(reader.key("rope.scaling.attn_factor"), 0.1 * std::log(factor) + 1.0));
+  if (original == 0 || !(fast > 0.0) || !(slow > 0.0) || !(magnitude > 0.0)) {
+    return make_error(ErrorCode::kCorrupt,
+                      "{}: yarn needs numbers above 0, found {} {}, betas {} and {}, factor {}",
+                      file.path(), original_key, original, fast, slow, magnitude);
+  }
+  const auto n_dims = static_cast<double>(2 * rope.inv_freq.size());
+  const auto dim_of = [&](double rotations) {
+    const auto context = static_cast<double>(original);
+    return n_dims * std::log(context / (rotations * 2.0 * M_PI)) / (2.0 * std::log(base));
+  };
+  const double low = std::max(std::floor(dim_of(fast)), 0.0);
+  double high = std::min(std::ceil(dim_of(slow)), n_dims - 1.0);
+  if (high == low) high += 0.001;
+  for (size_t i = 0; i < rope.inv_freq.size(); ++i) {
+    const double ramp = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
+    rope.inv_freq[i] *= (1.0 - ramp) + ramp / factor;
+  }
+  rope.magnitude = static_cast<float>(magnitude);
+  return {};
+}
+
+Status apply_scaling(const Reader& reader, double base, ops::Rope& rope) {
+  const gguf::File& file = reader.file();
+  const std::string type_key = reader.key("rope.scaling.type");
   T9_TRY(const double old_factor, file.get_float(reader.key("rope.scale_linear"), 1.0));
   T9_TRY(const double factor, file.get_float(reader.key("rope.scaling.factor"), old_factor));
-  if (type != "none" && type != "linear") {
-    return make_error(
-        ErrorCode::kUnsupported,
-        "{}: rope.scaling.type is '{}'; for {} this version knows 'none' and 'linear'", file.path(),
-        type, reader.config().architecture);
-  }
   if (!(factor > 0.0)) {
     return make_error(ErrorCode::kCorrupt,
                       "{}: rope.scaling.factor is {}, expected a number above 0", file.path(),
                       factor);
   }
-  const bool linear = type == "linear" || file.find(reader.key("rope.scaling.type")) == nullptr;
-  if (linear) {
-    for (double& f : freq) f /= factor;
+  // Old files have a factor and no type: linear.
+  T9_TRY(const std::string type, file.get_string(type_key, "linear"));
+  if (type == "none") return {};
+  if (type == "yarn") return apply_yarn(reader, base, factor, rope);
+  if (type != "linear") {
+    return make_error(ErrorCode::kUnsupported,
+                      "{}: {} is '{}'; for this architecture 'none', 'linear' and 'yarn' are known",
+                      file.path(), type_key, type);
   }
+  for (double& f : rope.inv_freq) f /= factor;
+  return {};
+}
+
+}  // namespace
+
+Result<ops::Rope> read_rope(const Reader& reader, double base, uint32_t n_dims, bool scaled,
+                            bool neox) {
+  ops::Rope rope{.inv_freq = std::vector<double>(n_dims / 2), .neox = neox};
+  for (uint32_t i = 0; i < n_dims / 2; ++i) rope.inv_freq[i] = std::pow(base, -2.0 * i / n_dims);
+  if (!scaled) return rope;
+  T9_TRY(apply_scaling(reader, base, rope));
   T9_TRY(const auto divisors, reader.optional_vector("rope_freqs.weight", n_dims / 2));
-  if (divisors) {
-    for (uint32_t i = 0; i < n_dims / 2; ++i) {
-      if (!((*divisors)[i] > 0.0f)) {
-        return make_error(ErrorCode::kCorrupt,
-                          "{}: rope_freqs.weight[{}] is {}, expected a number above 0", file.path(),
-                          i, (*divisors)[i]);
-      }
-      freq[i] /= static_cast<double>((*divisors)[i]);
+  for (uint32_t i = 0; divisors && i < n_dims / 2; ++i) {
+    if (!((*divisors)[i] > 0.0f)) {
+      return make_error(ErrorCode::kCorrupt,
+                        "{}: rope_freqs.weight[{}] is {}, expected a number above 0",
+                        reader.file().path(), i, (*divisors)[i]);
     }
+    rope.inv_freq[i] /= static_cast<double>((*divisors)[i]);
   }
-  return freq;
+  return rope;
 }
 
 }  // namespace tempo9::models

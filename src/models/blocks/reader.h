@@ -60,9 +60,10 @@ class Reader {
   mutable std::vector<const gguf::Tensor*> used_;
 };
 
-// Inverse frequencies base^(-2i/n_dims), with the file's rope.scaling (none or linear) and
-// rope_freqs.weight applied. Errors: kUnsupported for other scalings, named.
-Result<std::vector<double>> rope_frequencies(const Reader& reader, double base, uint32_t n_dims,
-                                             bool scaled);
+// Frequencies base^(-2i/n_dims); with scaled, the file's rope.scaling (none, linear, yarn) and
+// rope_freqs.weight applied. Errors: kUnsupported for other scalings, named; kCorrupt for numbers
+// that make no sense.
+Result<ops::Rope> read_rope(const Reader& reader, double base, uint32_t n_dims, bool scaled,
+                            bool neox);
 
 }  // namespace tempo9::models

@@ -1,0 +1,178 @@
+// What build_program refuses, and in which words; that the right graphs compute the right numbers
+// is tests/golden's part.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "gguf/test_writer.h"
+#include "models/blocks/reader.h"
+#include "models/models.h"
+
+namespace tempo9::models {
+namespace {
+
+using gguf::Bytes;
+using gguf::Kind;
+using gguf::TestWriter;
+
+TestWriter& f32_matrix(TestWriter& w, const std::string& name, uint64_t n_in, uint64_t n_out) {
+  return w.tensor({name, {n_in, n_out}, 0, std::vector<uint8_t>(4 * n_in * n_out), {}, {}});
+}
+
+void f32_key(TestWriter& w, const std::string& key, float value) {
+  w.value(key, Kind::kF32, Bytes().number(value));
+}
+
+// One layer, hidden size 8, 2 heads of 4, 1 kv head, 12 in between, 5 tokens.
+TestWriter tiny_qwen2() {
+  TestWriter w;
+  w.string("general.architecture", "qwen2")
+      .u32("qwen2.block_count", 1)
+      .u32("qwen2.context_length", 64);
+  w.u32("qwen2.embedding_length", 8).u32("qwen2.feed_forward_length", 12);
+  w.u32("qwen2.attention.head_count", 2).u32("qwen2.attention.head_count_kv", 1);
+  f32_key(w, "qwen2.attention.layer_norm_rms_epsilon", 1e-6f);
+  f32_key(w, "qwen2.rope.freq_base", 1e6f);
+  f32_matrix(w, "token_embd.weight", 8, 5);
+  w.f32("output_norm.weight", 8).f32("blk.0.attn_norm.weight", 8).f32("blk.0.ffn_norm.weight", 8);
+  f32_matrix(w, "blk.0.attn_q.weight", 8, 8);
+  f32_matrix(w, "blk.0.attn_k.weight", 8, 4);
+  f32_matrix(w, "blk.0.attn_v.weight", 8, 4);
+  w.f32("blk.0.attn_q.bias", 8);
+  f32_matrix(w, "blk.0.attn_output.weight", 8, 8);
+  f32_matrix(w, "blk.0.ffn_gate.weight", 8, 12);
+  f32_matrix(w, "blk.0.ffn_up.weight", 8, 12);
+  f32_matrix(w, "blk.0.ffn_down.weight", 12, 8);
+  return w;
+}
+
+Result<ops::Program> build(const TestWriter& w) {
+  auto file = gguf::File::from_bytes(w.build());
+  EXPECT_TRUE(file) << file.error().message;
+  return build_program(*file);
+}
+
+TEST(BuildProgram, RecordsASoundFile) {
+  const auto program = build(tiny_qwen2());
+  ASSERT_TRUE(program) << program.error().message;
+  EXPECT_EQ(program->n_vocab, 5u);
+  ASSERT_EQ(program->kv_layers.size(), 1u);
+  EXPECT_EQ(program->kv_layers[0].head_dim, 4u);
+  EXPECT_TRUE(program->ropes[0].neox);
+  // The q bias stands in front, zeros for k and v.
+  EXPECT_EQ(program->vectors[1],
+            (std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 0, 0, 0}));
+}
+
+struct Refusal {
+  const char* what;
+  std::function<void(TestWriter&)> damage;
+  ErrorCode code;
+  std::vector<std::string> words;
+};
+
+void remove_tensor(TestWriter& w, std::string_view name) {
+  std::erase_if(w.tensors, [&](const auto& t) { return t.name == name; });
+}
+void set_u32(TestWriter& w, std::string_view key, uint32_t value) {
+  std::erase_if(w.metadata, [&](const auto& entry) { return entry.first == key; });
+  w.u32(std::string(key), value);
+}
+
+TEST(BuildProgram, RefusesWhatItCannotServeAndSaysWhat) {
+  const std::vector<Refusal> refusals = {
+      {"unknown architecture",
+       [](TestWriter& w) { w.metadata[0].second = Bytes().kind(Kind::kString).text("rwkv9"); },
+       ErrorCode::kUnsupported,
+       {"rwkv9", "qwen2", "gemma3"}},
+      {"missing tensor",
+       [](TestWriter& w) { remove_tensor(w, "blk.0.ffn_up.weight"); },
+       ErrorCode::kCorrupt,
+       {"blk.0.ffn_up.weight", "missing", "[8, 12]"}},
+      {"wrong shape",
+       [](TestWriter& w) {
+         remove_tensor(w, "blk.0.attn_k.weight");
+         f32_matrix(w, "blk.0.attn_k.weight", 8, 6);
+       },
+       ErrorCode::kCorrupt,
+       {"blk.0.attn_k.weight", "[8, 6, 1, 1]", "[8, 4]"}},
+      {"a tensor that the graph has no place for",
+       [](TestWriter& w) { w.f32("blk.0.attn_q.scale", 1); },
+       ErrorCode::kUnsupported,
+       {"blk.0.attn_q.scale", "qwen2"}},
+      {"integers as weights",
+       [](TestWriter& w) {
+         remove_tensor(w, "blk.0.attn_output.weight");
+         w.tensor({"blk.0.attn_output.weight", {8, 8}, 26, std::vector<uint8_t>(256), {}, {}});
+       },
+       ErrorCode::kUnsupported,
+       {"blk.0.attn_output.weight", "I32"}},
+      {"no layers",
+       [](TestWriter& w) { set_u32(w, "qwen2.block_count", 0); },
+       ErrorCode::kCorrupt,
+       {"qwen2.block_count", "0"}},
+      {"more layers than tensors",
+       [](TestWriter& w) { set_u32(w, "qwen2.block_count", 2); },
+       ErrorCode::kCorrupt,
+       {"blk.1."}},
+      {"heads that do not divide",
+       [](TestWriter& w) {
+         set_u32(w, "qwen2.attention.head_count", 3);
+         set_u32(w, "qwen2.attention.head_count_kv", 2);
+       },
+       ErrorCode::kCorrupt,
+       {"3 attention heads", "2 key/value heads"}},
+      {"an embedding of another width",
+       [](TestWriter& w) { set_u32(w, "qwen2.embedding_length", 16); },
+       ErrorCode::kCorrupt,
+       {"token_embd.weight", "16"}},
+      {"unknown rope scaling",
+       [](TestWriter& w) { w.string("qwen2.rope.scaling.type", "longrope"); },
+       ErrorCode::kUnsupported,
+       {"longrope", "yarn"}},
+      {"rope over more than a head",
+       [](TestWriter& w) { w.u32("qwen2.rope.dimension_count", 6); },
+       ErrorCode::kCorrupt,
+       {"rope.dimension_count", "6", "4"}},
+  };
+  for (const Refusal& refusal : refusals) {
+    TestWriter w = tiny_qwen2();
+    refusal.damage(w);
+    const auto program = build(w);
+    ASSERT_FALSE(program) << refusal.what;
+    EXPECT_EQ(program.error().code, refusal.code) << refusal.what;
+    for (const std::string& word : refusal.words) {
+      EXPECT_NE(program.error().message.find(word), std::string::npos)
+          << refusal.what << ": " << program.error().message;
+    }
+  }
+}
+
+// Expected values: transformers 5.24, ROPE_INIT_FUNCTIONS["yarn"], head size 64, theta 1e6, factor
+// 4, 32768 before.
+TEST(ReadRope, YarnIsTransformers) {
+  TestWriter w = tiny_qwen2();
+  w.string("qwen2.rope.scaling.type", "yarn");
+  f32_key(w, "qwen2.rope.scaling.factor", 4.0f);
+  w.u32("qwen2.rope.scaling.original_context_length", 32768);
+  const auto file = gguf::File::from_bytes(w.build());
+  ASSERT_TRUE(file);
+  const auto reader = Reader::create(*file, "qwen2");
+  ASSERT_TRUE(reader) << reader.error().message;
+  const auto rope = read_rope(*reader, 1e6, 64, true, true);
+  ASSERT_TRUE(rope) << rope.error().message;
+  EXPECT_NEAR(rope->magnitude, 1.138629436111989, 1e-6);
+  const std::vector<std::pair<size_t, double>> want = {{0, 1.0},
+                                                       {1, 0.6493816375732422},
+                                                       {10, 0.01333521492779255},
+                                                       {11, 0.00865964312106371},
+                                                       {12, 0.005154795479029417},
+                                                       {15, 0.001026617712341249},
+                                                       {19, 9.128064994001761e-05},
+                                                       {20, 4.4456985051510856e-05},
+                                                       {31, 3.8498163235090033e-07}};
+  for (const auto& [i, value] : want) EXPECT_NEAR(rope->inv_freq[i] / value, 1.0, 2e-6) << i;
+}
+
+}  // namespace
+}  // namespace tempo9::models
