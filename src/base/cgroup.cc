@@ -7,7 +7,8 @@
 namespace tempo9 {
 namespace {
 
-void append_with_parents(const std::string& root, std::string group, std::vector<std::string>* out) {
+void append_with_parents(const std::string& root, std::string group,
+                         std::vector<std::string>* out) {
   while (!group.empty() && group != "/") {
     out->push_back(root + group);
     group.resize(group.rfind('/') == std::string::npos ? 0 : group.rfind('/'));

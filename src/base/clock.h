@@ -14,7 +14,8 @@ class Clock {
 
   // Monotonic, from an arbitrary start. Any thread.
   virtual Nanoseconds now() const = 0;
-  // Sleeps until `changed` is notified or now() >= deadline; may wake early. Requires: lock is held.
+  // Sleeps until `changed` is notified or now() >= deadline; may wake early. Requires: lock is
+  // held.
   virtual void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
                           Nanoseconds deadline) = 0;
 };
@@ -27,9 +28,9 @@ class SteadyClock final : public Clock {
   }
   void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
                   Nanoseconds deadline) override {
-    changed.wait_until(lock, std::chrono::steady_clock::time_point(
-                                 std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                     deadline)));
+    changed.wait_until(
+        lock, std::chrono::steady_clock::time_point(
+                  std::chrono::duration_cast<std::chrono::steady_clock::duration>(deadline)));
   }
 };
 

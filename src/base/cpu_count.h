@@ -13,8 +13,9 @@ struct CpuCount {
   std::string reason;  // "affinity: 8", "cgroup quota: 4 of 16"
 };
 
-// The smaller of the processors that the scheduler may use (affinity) and the quota of the control groups, rounded down,
-// at least 1. With more threads than quota the kernel stops all of them for a part of each period.
+// The smaller of the processors that the scheduler may use (affinity) and the quota of the control
+// groups, rounded down, at least 1. With more threads than quota the kernel stops all of them for a
+// part of each period.
 CpuCount usable_cpus(const CgroupPaths& paths = {});
 
 }  // namespace tempo9

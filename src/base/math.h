@@ -1,7 +1,8 @@
-// exp and log in double whose bits depend on nothing but their argument: plain IEEE additions, multiplications and
-// divisions in one order (the build forbids contraction). libm's own vary with its version and the processor.
-// Error: under 1 ulp over the whole range; exp below -708 is 0 (no subnormals).
-// Source: argument reduction and atanh series as in any text on elementary functions (Muller 2016).
+// exp and log in double whose bits depend on nothing but their argument: plain IEEE additions,
+// multiplications and divisions in one order (the build forbids contraction). libm's own vary with
+// its version and the processor. Error: under 1 ulp over the whole range; exp below -708 is 0 (no
+// subnormals). Source: argument reduction and atanh series as in any text on elementary functions
+// (Muller 2016).
 #pragma once
 
 #include <bit>
@@ -10,7 +11,8 @@
 
 namespace tempo9 {
 
-inline constexpr double kLn2Hi = 6.93147180369123816490e-01;  // its low 32 bits are zero: k * kLn2Hi is exact
+inline constexpr double kLn2Hi =
+    6.93147180369123816490e-01;  // its low 32 bits are zero: k * kLn2Hi is exact
 inline constexpr double kLn2Lo = 1.90821492927058770002e-10;
 
 // Without branches, so that loops over it are vectorised.
@@ -64,7 +66,8 @@ inline double portable_log(double x) {
     m *= 0.5;
     ++exponent;
   }
-  // log(m) = 2 atanh(s) with s = (m - 1) / (m + 1), |s| < 0.172; written as f - s (f - series) to keep f exact.
+  // log(m) = 2 atanh(s) with s = (m - 1) / (m + 1), |s| < 0.172; written as f - s (f - series) to
+  // keep f exact.
   const double f = m - 1.0;
   const double s = f / (2.0 + f);
   const double z = s * s;

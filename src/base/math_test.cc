@@ -9,7 +9,8 @@
 namespace tempo9 {
 namespace {
 
-// The C library in extended precision is the outside authority: its error is far below a double's last bit.
+// The C library in extended precision is the outside authority: its error is far below a double's
+// last bit.
 double ulps_off(double value, long double expected) {
   const auto rounded = static_cast<double>(expected);
   const double ulp = std::nextafter(std::fabs(rounded), INFINITY) - std::fabs(rounded);

@@ -19,7 +19,8 @@
 namespace tempo9::engine {
 namespace {
 
-// Rows of logits that a step may give beside one for each reply: prompts whose logprobs are asked for.
+// Rows of logits that a step may give beside one for each reply: prompts whose logprobs are asked
+// for.
 constexpr uint32_t kPromptLogitRows = 64;
 // Left to the process beside weights and KV: activations, logits, requests.
 constexpr uint64_t kOtherMemory = uint64_t{256} << 20;
@@ -109,8 +110,8 @@ Result<EngineParts> build_script_parts(const EngineOptions& options) {
   parts.n_ids = static_cast<uint32_t>(parts.tokenizer->size());
   parts.loop = loop_options(options.max_batch, capacity);
   parts.clock = std::make_unique<SteadyClock>();
-  parts.executor = std::make_unique<ScriptExecutor>(std::move(lines), parts.tokenizer.get(),
-                                                    parts.clock.get());
+  parts.executor =
+      std::make_unique<ScriptExecutor>(std::move(lines), parts.tokenizer.get(), parts.clock.get());
   parts.copier = std::make_unique<NoCopier>();
   return parts;
 }

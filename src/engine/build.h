@@ -1,4 +1,5 @@
-// Engine::create in steps that can be tested without a model. Only build.cc knows which backends there are.
+// Engine::create in steps that can be tested without a model. Only build.cc knows which backends
+// there are.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +27,9 @@ struct Length {
 };
 Length choose_length(uint32_t asked, uint32_t declared);
 
-// KV pages for max_batch requests of max_length, fewer when memory (bytes left for KV) does not hold them; then a
-// single request's length may shrink too, with a warning.
-// Errors: kResourceExhausted when memory does not hold a useful length.
+// KV pages for max_batch requests of max_length, fewer when memory (bytes left for KV) does not
+// hold them; then a single request's length may shrink too, with a warning. Errors:
+// kResourceExhausted when memory does not hold a useful length.
 struct Capacity {
   uint32_t n_pages = 0;
   Length length;

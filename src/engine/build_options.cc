@@ -12,9 +12,7 @@ namespace {
 // Shorter than this no chat fits, and a start-up error serves better.
 constexpr uint32_t kUsefulLength = 512;
 
-uint32_t pages_for(uint32_t n_tokens) {
-  return (n_tokens + kv::kPageTokens - 1) / kv::kPageTokens;
-}
+uint32_t pages_for(uint32_t n_tokens) { return (n_tokens + kv::kPageTokens - 1) / kv::kPageTokens; }
 
 }  // namespace
 

@@ -13,7 +13,8 @@ namespace {
 class ScriptFile {
  public:
   explicit ScriptFile(const std::string& content)
-      : path(::testing::TempDir() + ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
+      : path(::testing::TempDir() +
+             ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
     std::ofstream(path) << content;
   }
   ~ScriptFile() { std::remove(path.c_str()); }

@@ -1,5 +1,5 @@
-// The engine: many requests in, tokens and text out. Owns the scheduler, the KV pages and the model's backend on one
-// thread of its own; others talk to it by messages.
+// The engine: many requests in, tokens and text out. Owns the scheduler, the KV pages and the
+// model's backend on one thread of its own; others talk to it by messages.
 #pragma once
 
 #include <cstdint>
@@ -19,57 +19,63 @@ namespace tempo9::engine {
 using tokenizer::TokenId;
 
 struct GenerateRequest {
-  std::vector<TokenId> prompt = {};       // at least one token
-  sampling::Params sampling = {};         // validated by submit
-  std::optional<uint32_t> max_tokens = {};  // none: to the end of the context; more than fits is clamped; 0: prompt only
-  std::vector<std::string> stop = {};     // text that ends the reply and is not part of it
+  std::vector<TokenId> prompt = {};  // at least one token
+  sampling::Params sampling = {};    // validated by submit
+  std::optional<uint32_t> max_tokens =
+      {};  // none: to the end of the context; more than fits is clamped; 0: prompt only
+  std::vector<std::string> stop = {};  // text that ends the reply and is not part of it
   std::vector<TokenId> stop_token_ids = {};
   bool ignore_eos = false;
-  bool spell_control = false;             // control tokens appear in text by their spelling
-  std::optional<uint32_t> n_logprobs = {};  // alternatives a generated token (0 to 20); none: no logprobs
-  bool prompt_logprobs = false;           // the same for the prompt's tokens (with n_logprobs)
-  uint32_t choice = 0;                    // part of the random stream's key
+  bool spell_control = false;  // control tokens appear in text by their spelling
+  std::optional<uint32_t> n_logprobs =
+      {};                        // alternatives a generated token (0 to 20); none: no logprobs
+  bool prompt_logprobs = false;  // the same for the prompt's tokens (with n_logprobs)
+  uint32_t choice = 0;           // part of the random stream's key
   // Script mode only; unused by models.
-  std::string match_text = {};            // last user or tool text: `when` looks here
-  std::string echo_text = {};             // last user text: the reply when no line fits (empty: match_text)
+  std::string match_text = {};  // last user or tool text: `when` looks here
+  std::string echo_text = {};   // last user text: the reply when no line fits (empty: match_text)
 };
 
-struct TokenLogprob { TokenId id; float logprob; };
+struct TokenLogprob {
+  TokenId id;
+  float logprob;
+};
 // Of the raw distribution, before temperature, penalties and bias.
 struct TokenInfo {
   TokenId id = -1;
-  std::optional<float> logprob;           // none: not asked for, or the first token of a prompt
-  std::vector<TokenLogprob> top;          // most likely first
+  std::optional<float> logprob;   // none: not asked for, or the first token of a prompt
+  std::vector<TokenLogprob> top;  // most likely first
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };
 
 struct Usage {
   uint32_t prompt_tokens = 0;
-  uint32_t cached_tokens = 0;             // of the prompt, found in the prefix cache
+  uint32_t cached_tokens = 0;  // of the prompt, found in the prefix cache
   uint32_t completion_tokens = 0;
 };
 
-// One increment of one request. Text is whole UTF-8 characters only and never shows a part of a stop string.
-// A token's bytes may arrive with a later event than the token itself.
+// One increment of one request. Text is whole UTF-8 characters only and never shows a part of a
+// stop string. A token's bytes may arrive with a later event than the token itself.
 struct Event {
-  std::vector<TokenInfo> prompt_tokens;   // once, before the first text, when prompt_logprobs
+  std::vector<TokenInfo> prompt_tokens;  // once, before the first text, when prompt_logprobs
   std::string text;
-  // Byte ranges [begin, end) of text that are the whole spelling of one control or user-defined token (with
-  // spell_control): output parsers tell marks from the same letters written as plain text. Ascending; a mark is never
-  // split over two events.
+  // Byte ranges [begin, end) of text that are the whole spelling of one control or user-defined
+  // token (with spell_control): output parsers tell marks from the same letters written as plain
+  // text. Ascending; a mark is never split over two events.
   std::vector<std::pair<uint32_t, uint32_t>> marks;
-  std::string format;                     // script mode, every event: the line's output format; empty: the model's
-  std::vector<TokenInfo> tokens;          // generated tokens, also the one that ended the reply
+  std::string format;  // script mode, every event: the line's output format; empty: the model's
+  std::vector<TokenInfo> tokens;  // generated tokens, also the one that ended the reply
   struct Finish {
     FinishReason reason = FinishReason::kStop;
     std::optional<std::string> stop_string = {};  // which one matched
-    std::optional<Error> error = {};     // with kError
+    std::optional<Error> error = {};              // with kError
   };
-  std::optional<Finish> finish;           // set on the last event, exactly once per request
-  Usage usage;                            // so far
-  uint64_t seed = 0;                      // the seed in use, drawn at admission when none was given
-  // Progress while the prompt is being read: prompt tokens done so far (usage.prompt_tokens in all).
+  std::optional<Finish> finish;  // set on the last event, exactly once per request
+  Usage usage;                   // so far
+  uint64_t seed = 0;             // the seed in use, drawn at admission when none was given
+  // Progress while the prompt is being read: prompt tokens done so far (usage.prompt_tokens in
+  // all).
   uint32_t prompt_done = 0;
 };
 // Called on the engine thread, in order, must not block or call back into the engine.
@@ -78,44 +84,53 @@ using RequestId = uint64_t;
 
 struct EngineOptions {
   std::string model_path;
-  uint32_t n_threads = 0;                 // 0: by affinity and cgroup quota
-  uint32_t max_length = 0;                // 0: the smaller of 32768 and the file's
+  uint32_t n_threads = 0;   // 0: by affinity and cgroup quota
+  uint32_t max_length = 0;  // 0: the smaller of 32768 and the file's
   uint32_t max_batch = 16;
   std::string kv_type = "f16";
-  uint64_t memory_bytes = 0;              // 0: no cap of ours
-  std::string isa;                        // TEMPO9_CPU_ISA
-  std::string script_path;                // script mode instead of a model
+  uint64_t memory_bytes = 0;  // 0: no cap of ours
+  std::string isa;            // TEMPO9_CPU_ISA
+  std::string script_path;    // script mode instead of a model
 };
 
 struct ModelInfo {
-  std::string name;                       // general.name, else the file's stem; "script" for a script without a file
+  std::string name;  // general.name, else the file's stem; "script" for a script without a file
   std::string architecture;
   std::string path;
-  uint32_t max_length = 0;                // tokens a request may hold, prompt and reply
+  uint32_t max_length = 0;  // tokens a request may hold, prompt and reply
   uint64_t file_bytes = 0;
   std::string backend;
-  uint32_t n_threads = 0;                 // in use
-  bool is_script = false;                 // replies come from a script
+  uint32_t n_threads = 0;  // in use
+  bool is_script = false;  // replies come from a script
   std::optional<std::string> chat_template;
   // Script mode: the formats that lines name. Whoever knows the formats checks them at start.
-  struct ScriptFormat { uint32_t line = 0; std::string name; };
+  struct ScriptFormat {
+    uint32_t line = 0;
+    std::string name;
+  };
   std::vector<ScriptFormat> script_formats;
-  std::string warning;                    // said once at start (length above the file's own...)
+  std::string warning;  // said once at start (length above the file's own...)
 };
 
-struct Stats { uint32_t n_running = 0, n_waiting = 0; uint64_t n_steps = 0; };
+struct Stats {
+  uint32_t n_running = 0, n_waiting = 0;
+  uint64_t n_steps = 0;
+};
 
 class Engine {
  public:
   // Opens and checks the file, loads the model, starts the engine thread.
-  // Errors: as gguf::File::open, models::build_program, tokenizer::make_tokenizer; kInvalidArgument for options.
+  // Errors: as gguf::File::open, models::build_program, tokenizer::make_tokenizer; kInvalidArgument
+  // for options.
   static Result<std::unique_ptr<Engine>> create(const EngineOptions& options);
-  virtual ~Engine() = default;            // cancels what runs, joins
+  virtual ~Engine() = default;  // cancels what runs, joins
 
-  // From any thread. Errors (kInvalidArgument): empty prompt, unknown ids, prompt longer than max_length (both numbers,
-  // "maximum context length is M tokens ... N tokens"), a sampling value out of range (named). No sink call then.
+  // From any thread. Errors (kInvalidArgument): empty prompt, unknown ids, prompt longer than
+  // max_length (both numbers, "maximum context length is M tokens ... N tokens"), a sampling value
+  // out of range (named). No sink call then.
   virtual Result<RequestId> submit(GenerateRequest request, EventSink sink) = 0;
-  // From any thread. The request ends within one step; its sink gets kCancelled unless it had ended. Idempotent.
+  // From any thread. The request ends within one step; its sink gets kCancelled unless it had
+  // ended. Idempotent.
   virtual void cancel(RequestId id) = 0;
 
   virtual const ModelInfo& info() const = 0;

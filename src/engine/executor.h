@@ -1,4 +1,5 @@
-// What runs a plan: a model (model_executor.h) or a script (script_executor.h). Below the scheduler, above the backend.
+// What runs a plan: a model (model_executor.h) or a script (script_executor.h). Below the
+// scheduler, above the backend.
 #pragma once
 
 #include <optional>
@@ -17,14 +18,16 @@ namespace tempo9::engine {
 // What follows a sequence: usually one token; more at once after accepted drafts or from a script.
 struct Increment {
   std::vector<TokenInfo> tokens;
-  std::optional<std::string> bytes;     // what the tokens say together; none: the tokenizer's bytes of each
+  std::optional<std::string>
+      bytes;  // what the tokens say together; none: the tokenizer's bytes of each
   std::optional<Event::Finish> finish;  // the executor's own end, after the tokens
 };
 
 struct SliceOutcome {
-  uint32_t n_rows = 0;              // rows that are done; the others come again
-  std::vector<TokenInfo> prompt;    // for each such logit row whose next token is in the prompt: that token
-  Increment next;                   // when all rows are done and the slice samples
+  uint32_t n_rows = 0;  // rows that are done; the others come again
+  std::vector<TokenInfo>
+      prompt;      // for each such logit row whose next token is in the prompt: that token
+  Increment next;  // when all rows are done and the slice samples
 };
 
 // Threads: the engine's.
@@ -32,8 +35,8 @@ class Executor {
  public:
   virtual ~Executor() = default;
 
-  // A request has arrived, in order of submission. It stays where it is until end(). seed: the one in use.
-  // Returns the output format that its reply will have (Event::format).
+  // A request has arrived, in order of submission. It stays where it is until end(). seed: the one
+  // in use. Returns the output format that its reply will have (Event::format).
   virtual std::string start(RequestId id, const GenerateRequest& request, uint64_t seed) = 0;
   virtual void end(RequestId id) = 0;
 

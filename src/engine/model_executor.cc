@@ -40,9 +40,9 @@ void ModelExecutor::build_batch(std::span<const sched::Slice> slices) {
 
 Result<std::vector<SliceOutcome>> ModelExecutor::step(std::span<const sched::Slice> slices) {
   build_batch(slices);
-  T9_TRY(std::span<const float> logits,
-         backend_->step(
-             {.tokens = rows_, .sequences = batch_sequences_, .logit_rows = logit_rows_}));
+  T9_TRY(
+      std::span<const float> logits,
+      backend_->step({.tokens = rows_, .sequences = batch_sequences_, .logit_rows = logit_rows_}));
   T9_CHECK(logits.size() == logit_rows_.size() * size_t{n_vocab_});
   std::vector<SliceOutcome> outcomes;
   for (const sched::Slice& slice : slices) {

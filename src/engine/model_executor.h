@@ -13,7 +13,8 @@ namespace tempo9::engine {
 
 class ModelExecutor final : public Executor {
  public:
-  // n_vocab: logits a row; n_tokens: ids that mean something to the tokenizer, the only ones ever sampled.
+  // n_vocab: logits a row; n_tokens: ids that mean something to the tokenizer, the only ones ever
+  // sampled.
   ModelExecutor(std::unique_ptr<ops::Backend> backend, uint32_t n_vocab, uint32_t n_tokens);
 
   std::string start(RequestId id, const GenerateRequest& request, uint64_t seed) override;
@@ -31,7 +32,8 @@ class ModelExecutor final : public Executor {
 
   void build_batch(std::span<const sched::Slice> slices);
   Result<SliceOutcome> outcome_of(const sched::Slice& slice, std::span<const float> logits);
-  TokenInfo info_of(TokenId id, const GenerateRequest& request, std::span<const float> logits) const;
+  TokenInfo info_of(TokenId id, const GenerateRequest& request,
+                    std::span<const float> logits) const;
 
   std::unique_ptr<ops::Backend> backend_;
   uint32_t n_vocab_;

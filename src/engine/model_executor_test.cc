@@ -92,9 +92,9 @@ TEST(ModelExecutor, BrokenLogitsEndTheirOwnRequest) {
   const std::vector<TokenId> tokens = {0};
   const float nan = std::nanf("");
   f.backend->logits = {nan, nan, nan, 1, 0, 0, 1, 0};
-  const auto outcomes = f.executor->step(std::vector<sched::Slice>{
-      {.id = 1, .tokens = tokens, .n_past = 4, .samples = true},
-      {.id = 2, .tokens = tokens, .n_past = 4, .samples = true}});
+  const auto outcomes = f.executor->step(
+      std::vector<sched::Slice>{{.id = 1, .tokens = tokens, .n_past = 4, .samples = true},
+                                {.id = 2, .tokens = tokens, .n_past = 4, .samples = true}});
   ASSERT_TRUE(outcomes);
   EXPECT_EQ((*outcomes)[0].next.finish->reason, FinishReason::kError);
   EXPECT_EQ((*outcomes)[1].next.tokens[0].id, 2);

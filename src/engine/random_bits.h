@@ -1,4 +1,5 @@
-// Bits that nobody can guess, from the operating system: seeds that nobody gave, the cache's secret.
+// Bits that nobody can guess, from the operating system: seeds that nobody gave, the cache's
+// secret.
 #pragma once
 
 #include <cstdint>

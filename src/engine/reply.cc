@@ -33,7 +33,8 @@ void Reply::show(std::string_view bytes, bool is_mark) {
   stops_.push(characters, &ready_);
 }
 
-// Moves what is ready into the event. A mark of which a stop string's possible beginning holds back a part waits whole.
+// Moves what is ready into the event. A mark of which a stop string's possible beginning holds back
+// a part waits whole.
 void Reply::release(Event* event) {
   uint64_t end = n_shown_ + ready_.size();
   for (const auto& [mark_begin, mark_end] : marks_) {

@@ -1,4 +1,5 @@
-// One request's reply as it grows: from tokens to shown text and the reason why it ends. No scheduling, no threads.
+// One request's reply as it grows: from tokens to shown text and the reason why it ends. No
+// scheduling, no threads.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,9 @@ class Reply {
   // request and tokenizer must outlive the reply. max_new: the most tokens that it may have.
   Reply(const GenerateRequest& request, uint32_t max_new, const tokenizer::Tokenizer& tokenizer);
 
-  // Takes what follows, token by token, until the reply ends: end token, stop string, max_new, or the increment's own
-  // end. What comes after that is dropped. Fills text, marks, tokens and finish.
+  // Takes what follows, token by token, until the reply ends: end token, stop string, max_new, or
+  // the increment's own end. What comes after that is dropped. Fills text, marks, tokens and
+  // finish.
   void add(Increment increment, Event* event);
   // Ends it with nothing more to come (cancelled, failed, no room): what was held back is shown.
   void end(Event::Finish finish, Event* event);
@@ -43,9 +45,9 @@ class Reply {
   Utf8Assembler characters_;
   StopMatcher stops_;
   // Text counts from the start of the reply in all of these.
-  std::string ready_;           // past the stop strings, not yet in an event
-  uint64_t n_shown_ = 0;        // bytes in events
-  uint64_t n_characters_ = 0;   // bytes that went into stops_
+  std::string ready_;                                // past the stop strings, not yet in an event
+  uint64_t n_shown_ = 0;                             // bytes in events
+  uint64_t n_characters_ = 0;                        // bytes that went into stops_
   std::deque<std::pair<uint64_t, uint64_t>> marks_;  // [begin, end), not yet in an event
 };
 

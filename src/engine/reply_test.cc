@@ -167,9 +167,10 @@ TEST(Reply, MarksAfterGarbageAndInLaterEvents) {
 
 TEST(Reply, TheExecutorsOwnTextAndEnd) {
   Fixture f;
-  f.add_one({.tokens = {{.id = 'a', .logprob = {}, .top = {}}, {.id = 'b', .logprob = {}, .top = {}}},
-         .bytes = "whole",
-         .finish = std::nullopt});
+  f.add_one(
+      {.tokens = {{.id = 'a', .logprob = {}, .top = {}}, {.id = 'b', .logprob = {}, .top = {}}},
+       .bytes = "whole",
+       .finish = std::nullopt});
   f.add_one({.tokens = {}, .bytes = {}, .finish = Event::Finish{.reason = FinishReason::kError}});
   EXPECT_EQ(f.events[0].text, "whole");
   EXPECT_EQ(f.events[0].tokens.size(), 2u);

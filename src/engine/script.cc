@@ -62,7 +62,8 @@ class LineReader {
       T9_TRY(read_field(key, value));
     }
     if (has_text == line_->has_pieces) {
-      return wrong("found {}, expected one of \"text\" and \"pieces\"", has_text ? "both" : "neither");
+      return wrong("found {}, expected one of \"text\" and \"pieces\"",
+                   has_text ? "both" : "neither");
     }
     return {};
   }

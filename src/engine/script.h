@@ -13,12 +13,12 @@ namespace tempo9::engine {
 enum class ScriptFinish { kStop, kLength, kError };
 
 struct ScriptLine {
-  uint32_t number = 0;               // in the file, from 1
+  uint32_t number = 0;  // in the file, from 1
   bool has_pieces = false;
-  std::string text;                  // without pieces: one token an increment
-  std::vector<std::string> pieces;   // raw bytes, one increment each
-  std::string when;                  // empty: any request
-  std::string format;                // empty: the model's
+  std::string text;                 // without pieces: one token an increment
+  std::vector<std::string> pieces;  // raw bytes, one increment each
+  std::string when;                 // empty: any request
+  std::string format;               // empty: the model's
   double prefill_ms = 0.0;
   double delay_ms = 0.0;
   ScriptFinish finish = ScriptFinish::kStop;

@@ -85,7 +85,8 @@ std::vector<Increment> ScriptExecutor::increments_of(const ScriptLine& line) con
     case ScriptFinish::kStop:
       if (tokenizer_->eos() >= 0) {
         last.tokens.push_back({.id = tokenizer_->eos(), .logprob = std::nullopt, .top = {}});
-        last.bytes = "";  // an end token is never shown, also when ignore_eos takes it for an ordinary one
+        last.bytes =
+            "";  // an end token is never shown, also when ignore_eos takes it for an ordinary one
       }
       last.finish = {.reason = FinishReason::kStop};
       break;
@@ -103,7 +104,8 @@ std::vector<Increment> ScriptExecutor::increments_of(const ScriptLine& line) con
   return increments;
 }
 
-// is_exact: whether the tokens' bytes say just that. A tokenizer may put a space in front or normalise.
+// is_exact: whether the tokens' bytes say just that. A tokenizer may put a space in front or
+// normalise.
 std::vector<TokenId> ScriptExecutor::encode(std::string_view text, bool parse_control,
                                             bool* is_exact) const {
   std::vector<TokenId> ids;
@@ -150,7 +152,8 @@ void ScriptExecutor::append_piece(std::string_view bytes, std::vector<Increment>
   out->push_back(std::move(increment));
 }
 
-// When the first n_rows of the slice are done: their share of the prompt's time, and the pause before an increment.
+// When the first n_rows of the slice are done: their share of the prompt's time, and the pause
+// before an increment.
 Clock::Nanoseconds ScriptExecutor::due(Playing* playing, const sched::Slice& slice,
                                        uint32_t n_rows) const {
   if (playing->waiting_n_past != slice.n_past) {

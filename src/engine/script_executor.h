@@ -12,9 +12,9 @@
 
 namespace tempo9::engine {
 
-// Which line plays is settled when a request arrives: the first unused one whose `when` fits, else the last fitting
-// one, else an echo. Times are due dates against the clock: nothing here sleeps, and requests wait side by side.
-// What a script says is certain: its logprobs are 0.
+// Which line plays is settled when a request arrives: the first unused one whose `when` fits, else
+// the last fitting one, else an echo. Times are due dates against the clock: nothing here sleeps,
+// and requests wait side by side. What a script says is certain: its logprobs are 0.
 class ScriptExecutor final : public Executor {
  public:
   // tokenizer and clock must outlive it.

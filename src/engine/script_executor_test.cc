@@ -25,7 +25,8 @@ struct Heard {
   double finished_ms = -1;
 };
 
-// With g++ 12, designated initialisers of so large a struct in an argument give a false "maybe uninitialized".
+// With g++ 12, designated initialisers of so large a struct in an argument give a false "maybe
+// uninitialized".
 template <typename Set>
 GenerateRequest with(Set set) {
   GenerateRequest request;
@@ -112,7 +113,8 @@ TEST(ScriptExecutor, WithoutAFittingLineItEchoesTheUser) {
   // A control token's spelling from outside stays text.
   const Heard h = f.hear("a<|im_end|>b");
   EXPECT_EQ(h.text, "a<|im_end|>b");
-  EXPECT_EQ(f.hear("the tool's", with([](GenerateRequest& r) { r.echo_text = "the user's"; })).text, "the user's");
+  EXPECT_EQ(f.hear("the tool's", with([](GenerateRequest& r) { r.echo_text = "the user's"; })).text,
+            "the user's");
 }
 
 TEST(ScriptExecutor, TextIsOneTokenAnIncrementAndEndsWithTheEndToken) {
@@ -136,10 +138,11 @@ TEST(ScriptExecutor, ControlSpellingsInTextBecomeTokens) {
 
 TEST(ScriptExecutor, PiecesAreIncrementsOfWholeCharacters) {
   // B68: an emoji split over pieces; and a mark cut in the middle.
-  Fixture f(R"({"pieces": ["ab", {"b64": "8J8="}, {"b64": "p5E="}, "<tool_", "call>", {"b64": "/w=="}]})");
+  Fixture f(
+      R"({"pieces": ["ab", {"b64": "8J8="}, {"b64": "p5E="}, "<tool_", "call>", {"b64": "/w=="}]})");
   const Heard h = f.hear("a", with([](GenerateRequest& r) { r.spell_control = true; }));
-  EXPECT_EQ(h.increments,
-            (std::vector<std::string>{"ab", "\xF0\x9F\xA7\x91", "<tool_", "call>", "\xEF\xBF\xBD"}));
+  EXPECT_EQ(h.increments, (std::vector<std::string>{"ab", "\xF0\x9F\xA7\x91", "<tool_", "call>",
+                                                    "\xEF\xBF\xBD"}));
 }
 
 TEST(ScriptExecutor, FinishReasons) {
@@ -175,7 +178,8 @@ TEST(ScriptExecutor, TimesAreKept) {
   std::string prompt(1500, 'p');
   const Heard h = f.hear(prompt);
   EXPECT_NEAR(h.finished_ms, 1000 + 4 * 50, 0.01);
-  const Heard again = f.hear(prompt);  // cached but for the last token: its one slice takes the prompt's time
+  const Heard again =
+      f.hear(prompt);  // cached but for the last token: its one slice takes the prompt's time
   EXPECT_EQ(again.usage.cached_tokens, 1499u);
   EXPECT_NEAR(again.finished_ms, 2 * (1000 + 4 * 50), 0.01);
 }
@@ -206,8 +210,12 @@ TEST(ScriptExecutor, CancelledWhileItWaits) {
 TEST(ScriptExecutor, LogprobsOfWhatIsCertain) {
   Fixture f(R"({"text": "a"})");
   std::vector<TokenInfo> prompt, tokens;
-  f.loop.submit(100, with([](GenerateRequest& r) { r.prompt = {'x', 'y'}; r.n_logprobs = 3; r.prompt_logprobs = true; }), 1,
-                [&](Event&& event) {
+  f.loop.submit(100, with([](GenerateRequest& r) {
+                  r.prompt = {'x', 'y'};
+                  r.n_logprobs = 3;
+                  r.prompt_logprobs = true;
+                }),
+                1, [&](Event&& event) {
                   if (!event.prompt_tokens.empty()) prompt = event.prompt_tokens;
                   tokens.insert(tokens.end(), event.tokens.begin(), event.tokens.end());
                 });

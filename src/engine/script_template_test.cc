@@ -5,7 +5,8 @@
 namespace tempo9::engine {
 namespace {
 
-// What it renders is tested where the template language is (server's tests); here: the marks that script mode promises.
+// What it renders is tested where the template language is (server's tests); here: the marks that
+// script mode promises.
 TEST(ScriptTemplate, SpeaksChatMlAndHermes) {
   const std::string_view text = script_chat_template();
   for (const char* mark : {"<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>",

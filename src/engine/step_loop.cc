@@ -89,8 +89,7 @@ std::optional<Event> StepLoop::event_of(Active* active, const sched::Slice& slic
   Event event;
   const auto n_prompt = static_cast<uint32_t>(active->request.prompt.size());
   active->n_cached = slice.n_cached;
-  const uint32_t n_done =
-      std::min(n_prompt, slice.n_past + outcome.n_rows);
+  const uint32_t n_done = std::min(n_prompt, slice.n_past + outcome.n_rows);
   bool has_news = n_done > active->prompt_done;
   active->prompt_done = std::max(active->prompt_done, n_done);
   if (active->request.prompt_logprobs && active->prompt_infos.size() < n_prompt) {

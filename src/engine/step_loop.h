@@ -19,8 +19,8 @@ namespace tempo9::engine {
 
 struct StepLoopOptions {
   sched::Limits limits;
-  uint32_t n_pages = 0;      // hold at least max_length tokens
-  uint32_t max_length = 0;   // tokens a request may hold
+  uint32_t n_pages = 0;     // hold at least max_length tokens
+  uint32_t max_length = 0;  // tokens a request may hold
   kv::HashKey cache_secret = {};
 };
 
@@ -48,7 +48,9 @@ class StepLoop {
  private:
   struct Active {
     Active(GenerateRequest r, uint32_t max_new_tokens, const tokenizer::Tokenizer& tokenizer)
-        : request(std::move(r)), reply(request, max_new_tokens, tokenizer), max_new(max_new_tokens) {}
+        : request(std::move(r)),
+          reply(request, max_new_tokens, tokenizer),
+          max_new(max_new_tokens) {}
     GenerateRequest request;
     Reply reply;
     EventSink sink;

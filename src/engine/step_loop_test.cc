@@ -91,8 +91,10 @@ struct Fixture {
   std::map<RequestId, Heard> heard;
 };
 
-// Replies of printable ASCII and the end token only, so that texts can be compared with the twin's bytes.
-GenerateRequest ascii_request(const std::vector<TokenId>& prompt, float temperature, size_t max_tokens) {
+// Replies of printable ASCII and the end token only, so that texts can be compared with the twin's
+// bytes.
+GenerateRequest ascii_request(const std::vector<TokenId>& prompt, float temperature,
+                              size_t max_tokens) {
   GenerateRequest request;
   request.prompt = prompt;
   request.sampling.temperature = temperature;
@@ -272,7 +274,8 @@ TEST(StepLoop, CancelAndEndAll) {
   f.check();
 }
 
-// The proof: whatever the batch, slices, cache, preemption, arrival and cancellation, bytes are the twin's.
+// The proof: whatever the batch, slices, cache, preemption, arrival and cancellation, bytes are the
+// twin's.
 TEST(StepLoop, AThousandRandomRequestsEqualTheTwin) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
@@ -281,10 +284,11 @@ TEST(StepLoop, AThousandRandomRequestsEqualTheTwin) {
   uint64_t n_preemptions = 0, n_cached = 0;
   for (int round = 0; round < 10; ++round) {
     const auto n_pages = static_cast<uint32_t>(10 + below(30));
-    Fixture f(n_pages, 300, {.max_batch = static_cast<uint32_t>(1 + below(8)),
-                             .max_rows = static_cast<uint32_t>(8 + below(100)),
-                             .shared_rows = static_cast<uint32_t>(1 + below(40)),
-                             .max_logit_rows = static_cast<uint32_t>(9 + below(20))});
+    Fixture f(n_pages, 300,
+              {.max_batch = static_cast<uint32_t>(1 + below(8)),
+               .max_rows = static_cast<uint32_t>(8 + below(100)),
+               .shared_rows = static_cast<uint32_t>(1 + below(40)),
+               .max_logit_rows = static_cast<uint32_t>(9 + below(20))});
     std::map<RequestId, bool> cancelled;
     while (f.last_id < 100 || !f.loop.is_idle()) {
       while (f.last_id < 100 && (f.loop.is_idle() || below(4) == 0)) {
@@ -297,8 +301,7 @@ TEST(StepLoop, AThousandRandomRequestsEqualTheTwin) {
         }
         while (prompt.empty() || below(30) != 0) prompt.push_back(static_cast<TokenId>(below(4)));
         prompt.resize(std::min<size_t>(prompt.size(), 290));
-        GenerateRequest request =
-            ascii_request(prompt, below(2) == 0 ? 0.0f : 0.9f, below(60));
+        GenerateRequest request = ascii_request(prompt, below(2) == 0 ? 0.0f : 0.9f, below(60));
         request.choice = static_cast<uint32_t>(below(3));
         request.sampling.top_k = below(3) == 0 ? 5 : 0;
         request.sampling.top_p = below(3) == 0 ? 0.8f : 1.0f;

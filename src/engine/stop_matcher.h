@@ -9,9 +9,10 @@
 
 namespace tempo9::engine {
 
-// The text ends where the first stop string is complete; of several that end there the longest counts. What might be the
-// beginning of one is held back, so no part of it is ever seen. The cut of the input never changes the output.
-// Each stop string is followed by its own Knuth-Morris-Pratt automaton.
+// The text ends where the first stop string is complete; of several that end there the longest
+// counts. What might be the beginning of one is held back, so no part of it is ever seen. The cut
+// of the input never changes the output. Each stop string is followed by its own Knuth-Morris-Pratt
+// automaton.
 class StopMatcher {
  public:
   // Empty strings are ignored.

@@ -31,8 +31,7 @@ Result<RequestId> ThreadedEngine::submit(GenerateRequest request, EventSink sink
       return make_error(ErrorCode::kInternal, "the engine has stopped: {}", failure_);
     }
     inbox_.push_back(
-        {id, std::make_unique<Submission>(
-                Submission{std::move(request), seed, std::move(sink)})});
+        {id, std::make_unique<Submission>(Submission{std::move(request), seed, std::move(sink)})});
   }
   changed_.notify_all();
   return id;

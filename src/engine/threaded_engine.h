@@ -53,7 +53,8 @@ class ThreadedEngine final : public Engine {
   void run();
   static void submit_to(StepLoop* loop, Message* message);
   void run_until_stopped(StepLoop* loop);
-  // Waits until there is a message, or until: a due time, or for ever (none). False: the engine stops.
+  // Waits until there is a message, or until: a due time, or for ever (none). False: the engine
+  // stops.
   bool receive(StepLoop* loop, bool must_wait, std::optional<Clock::Nanoseconds> until);
   void publish(const Stats& stats);
 
@@ -61,11 +62,11 @@ class ThreadedEngine final : public Engine {
   std::atomic<RequestId> next_id_{1};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Message> inbox_;   // guarded by mutex_
-  bool stopping_ = false;        // guarded by mutex_
-  std::string failure_;          // guarded by mutex_; why the thread is gone, if it is
-  Stats stats_;                  // guarded by mutex_
-  std::jthread thread_;          // last: it uses all of the above
+  std::vector<Message> inbox_;  // guarded by mutex_
+  bool stopping_ = false;       // guarded by mutex_
+  std::string failure_;         // guarded by mutex_; why the thread is gone, if it is
+  Stats stats_;                 // guarded by mutex_
+  std::jthread thread_;         // last: it uses all of the above
 };
 
 }  // namespace tempo9::engine

@@ -104,8 +104,7 @@ TEST(ThreadedEngine, ManyThreadsAskAndEachGetsItsOwnReply) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&engine, t] {
       for (int i = 0; i < 20; ++i) {
-        GenerateRequest request =
-            request_of(fmt::format("thread {} asks {}", t, i), 20);
+        GenerateRequest request = request_of(fmt::format("thread {} asks {}", t, i), 20);
         Listener listener;
         ASSERT_TRUE(engine.submit(request, listener.sink()));
         listener.wait();

@@ -7,9 +7,9 @@
 
 namespace tempo9::engine {
 
-// Holds back the beginning of a character until it is whole. Bytes that can never become a character give U+FFFD, one
-// for each maximal part of a character (Unicode 15, 3.9, as Python's errors="replace" does). The cut of the input
-// never changes the output.
+// Holds back the beginning of a character until it is whole. Bytes that can never become a
+// character give U+FFFD, one for each maximal part of a character (Unicode 15, 3.9, as Python's
+// errors="replace" does). The cut of the input never changes the output.
 class Utf8Assembler {
  public:
   // Appends to out what is whole by now.

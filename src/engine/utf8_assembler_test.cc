@@ -24,16 +24,21 @@ TEST(Utf8Assembler, InvalidBytesAsPythonReplacesThem) {
       {"", ""},
       {"abc", "abc"},
       {"\xC3\xA9", "\xC3\xA9"},
-      {"\xF0\x9F\xA7\x91\xE2\x80\x8D\xF0\x9F\x92\xBB", "\xF0\x9F\xA7\x91\xE2\x80\x8D\xF0\x9F\x92\xBB"},
+      {"\xF0\x9F\xA7\x91\xE2\x80\x8D\xF0\x9F\x92\xBB",
+       "\xF0\x9F\xA7\x91\xE2\x80\x8D\xF0\x9F\x92\xBB"},
       {"\x80", kR},
-      {"a\xFF\xFE" "b", "a" + kR + kR + "b"},
-      {"\xC0\x80", kR + kR},                  // overlong
-      {"\xE0\x80\x80", kR + kR + kR},         // overlong
-      {"\xED\xA0\x80", kR + kR + kR},         // surrogate
+      {"a\xFF\xFE"
+       "b",
+       "a" + kR + kR + "b"},
+      {"\xC0\x80", kR + kR},                    // overlong
+      {"\xE0\x80\x80", kR + kR + kR},           // overlong
+      {"\xED\xA0\x80", kR + kR + kR},           // surrogate
       {"\xF4\x90\x80\x80", kR + kR + kR + kR},  // above U+10FFFF
       {"\xF5\x80", kR + kR},
-      {"\xE2\x82", kR},                       // cut short: one for the maximal part
-      {"\xE2\x82" "a", kR + "a"},
+      {"\xE2\x82", kR},  // cut short: one for the maximal part
+      {"\xE2\x82"
+       "a",
+       kR + "a"},
       {"\xF0\x9F\xA7", kR},
       {"\xF0\x9F\xC3\xA9", kR + "\xC3\xA9"},
       {std::string("\0\x7F", 2), std::string("\0\x7F", 2)},
@@ -61,9 +66,10 @@ TEST(Utf8Assembler, TheCutNeverChangesTheText) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
-  const std::vector<std::string> parts = {"a",        "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x9A",
-                                          "\xE2\x82", "\x80",     "\xFF",         "\xED",
-                                          "\xF0\x9F", "\xF4",     "\xE0"};
+  const std::vector<std::string> parts = {
+      "a",        "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x9A",
+      "\xE2\x82", "\x80",     "\xFF",         "\xED",
+      "\xF0\x9F", "\xF4",     "\xE0"};
   for (int i = 0; i < 2000; ++i) {
     std::string bytes;
     for (size_t n = random() % 8; n > 0; --n) {

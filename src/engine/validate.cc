@@ -25,10 +25,11 @@ Status validate_request(const GenerateRequest& request, uint32_t max_length, uin
                       "prompt: found no tokens, expected at least one");
   }
   if (request.prompt.size() > max_length) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "This model's maximum context length is {} tokens. However, your prompt has {} tokens. "
-                      "Please shorten it, or start the server with a larger --max-length.",
-                      max_length, request.prompt.size());
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "This model's maximum context length is {} tokens. However, your prompt has {} tokens. "
+        "Please shorten it, or start the server with a larger --max-length.",
+        max_length, request.prompt.size());
   }
   T9_TRY(check_ids("prompt", request.prompt, n_ids));
   T9_TRY(check_ids("stop_token_ids", request.stop_token_ids, n_ids));

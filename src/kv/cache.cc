@@ -185,7 +185,8 @@ void Cache::commit(Table* table, std::span<const TokenId> tokens) {
   }
 }
 
-// Requires: what is known of the page, if anything, is the beginning of these tokens after the same parent.
+// Requires: what is known of the page, if anything, is the beginning of these tokens after the same
+// parent.
 void Cache::learn(PageId page, const PrefixKey& parent, std::span<const TokenId> tokens) {
   Content& content = contents_[page];
   if (content.n_tokens == 0) {

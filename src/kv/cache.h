@@ -1,5 +1,5 @@
-// The KV cache of all sequences: page tables over one pool, and the prefix cache that finds what was computed before.
-// Knows tokens and page numbers; bytes move through the PageCopier.
+// The KV cache of all sequences: page tables over one pool, and the prefix cache that finds what
+// was computed before. Knows tokens and page numbers; bytes move through the PageCopier.
 #pragma once
 
 #include <array>
@@ -25,8 +25,8 @@ class PageCopier {
 
 class Cache;
 
-// A sequence's pages, held until the lease ends. Move-only; the cache must outlive it. A moved-from or default lease
-// holds nothing, and only assignment and destruction are allowed then.
+// A sequence's pages, held until the lease ends. Move-only; the cache must outlive it. A moved-from
+// or default lease holds nothing, and only assignment and destruction are allowed then.
 class Lease {
  public:
   Lease() = default;
@@ -38,13 +38,15 @@ class Lease {
   uint32_t n_cached() const;
   // Page i holds positions [32 i, 32 i + 32).
   std::span<const PageId> pages() const;
-  // Makes the pages cover n_tokens positions. False, and nothing has changed, when too few pages are free.
+  // Makes the pages cover n_tokens positions. False, and nothing has changed, when too few pages
+  // are free.
   [[nodiscard]] bool extend(uint32_t n_tokens);
   // How many more pages n_tokens positions need.
   uint32_t n_missing_pages(uint32_t n_tokens) const;
-  // States that the KV of tokens has been computed: others can find it from now on. A page that turns out to hold the
-  // same as one that is already known is given back, and the known one takes its place: pages() may change.
-  // Requires: tokens begins with what was committed or found before, and the pages cover it.
+  // States that the KV of tokens has been computed: others can find it from now on. A page that
+  // turns out to hold the same as one that is already known is given back, and the known one takes
+  // its place: pages() may change. Requires: tokens begins with what was committed or found before,
+  // and the pages cover it.
   void commit(std::span<const TokenId> tokens);
 
  private:
@@ -56,7 +58,8 @@ class Lease {
 
 // Invariants (check_integrity):
 //  - a page's holders are exactly the tables that list it or wait to copy from it;
-//  - a page with known content is in its parent's list of children, and in the index of whole pages when it is full;
+//  - a page with known content is in its parent's list of children, and in the index of whole pages
+//  when it is full;
 //    keys in that index are unique, and each key is the hash of the page's tokens after its parent;
 //  - whole committed pages of a table chain: each one's parent is the key of the one before.
 // Threads: one (the engine's).
@@ -67,8 +70,8 @@ class Cache {
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
 
-  // Finds the longest known prefix of tokens, at most limit of them, and pins it: one walk. A hit may end inside a page:
-  // that part is copied when the lease is first extended.
+  // Finds the longest known prefix of tokens, at most limit of them, and pins it: one walk. A hit
+  // may end inside a page: that part is copied when the lease is first extended.
   Lease match_prefix(std::span<const TokenId> tokens, uint32_t limit);
 
   uint32_t n_pages() const { return pool_.n_pages(); }
@@ -83,8 +86,8 @@ class Cache {
   struct Content {
     uint32_t n_tokens = 0;  // 0: nothing is known, and the rest means nothing
     std::array<TokenId, kPageTokens> tokens{};
-    PrefixKey parent;       // of the prefix before this page
-    PrefixKey key;          // with this page; full pages only
+    PrefixKey parent;  // of the prefix before this page
+    PrefixKey key;     // with this page; full pages only
     PageId next_sibling = kNoPage;
     PageId previous_sibling = kNoPage;
     std::span<const TokenId> span() const { return {tokens.data(), n_tokens}; }
@@ -115,8 +118,8 @@ class Cache {
   PageCopier* copier_;
   PagePool pool_;
   std::vector<Content> contents_;
-  std::unordered_map<PrefixKey, PageId, PrefixKeyHash> full_pages_;    // by key
-  std::unordered_map<PrefixKey, PageId, PrefixKeyHash> first_child_;   // by parent
+  std::unordered_map<PrefixKey, PageId, PrefixKeyHash> full_pages_;   // by key
+  std::unordered_map<PrefixKey, PageId, PrefixKeyHash> first_child_;  // by parent
   std::vector<Table> tables_;
   std::vector<uint32_t> free_tables_;
 };

@@ -1,4 +1,5 @@
-// Cache::check_integrity: every invariant of cache.h, from scratch. For tests; a walk over everything.
+// Cache::check_integrity: every invariant of cache.h, from scratch. For tests; a walk over
+// everything.
 #include <algorithm>
 
 #include "kv/cache.h"
@@ -73,13 +74,13 @@ Status Cache::check_tables() const {
       const Content& content = contents_[page];
       ++n_holders[page];
       const uint32_t begin = p * kPageTokens;
-      const uint32_t n_known = std::min(
-          kPageTokens, std::max(table.n_committed, begin) - begin);
+      const uint32_t n_known = std::min(kPageTokens, std::max(table.n_committed, begin) - begin);
       if (content.n_tokens != n_known || (n_known > 0 && content.parent != chain)) {
         return broken("a table's page does not hold what was committed", i);
       }
       if (n_known < kPageTokens && pool_.n_holders(page) > 1) {
-        // Others may wait to copy from it, but no other table may list it: checked by the count below and here.
+        // Others may wait to copy from it, but no other table may list it: checked by the count
+        // below and here.
         for (uint32_t other = 0; other < tables_.size(); ++other) {
           if (other != i && std::ranges::count(tables_[other].pages, page) != 0) {
             return broken("two tables share a page that is still written", page);
@@ -93,7 +94,8 @@ Status Cache::check_tables() const {
     }
     if (table.tail_source != kNoPage) {
       ++n_holders[table.tail_source];
-      // Its content may have been forgotten meanwhile (an equal page took its place); the bytes stay, as it is held.
+      // Its content may have been forgotten meanwhile (an equal page took its place); the bytes
+      // stay, as it is held.
       const Content& source = contents_[table.tail_source];
       if (source.n_tokens != 0 &&
           (source.n_tokens < table.n_tail || source.parent != table.chain)) {

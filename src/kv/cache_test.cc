@@ -102,9 +102,9 @@ TEST(Cache, EqualPagesBecomeOne) {
 
 TEST(Cache, TailsAreEvictedBeforeHeadsAndOldBeforeNew) {
   Fixture f(6);
-  f.run(iota(96));         // three pages
-  f.run(iota(96, 1000));   // three more
-  f.run(iota(32, 2000));   // takes the first one's last page
+  f.run(iota(96));        // three pages
+  f.run(iota(96, 1000));  // three more
+  f.run(iota(32, 2000));  // takes the first one's last page
   EXPECT_EQ(f.hit(iota(96)), 64u);
   EXPECT_EQ(f.hit(iota(96, 1000)), 96u);
 }
@@ -159,11 +159,12 @@ struct Twin {
 
 struct Running {
   Lease lease;
-  Tokens tokens;       // all that it will hold
+  Tokens tokens;  // all that it will hold
   uint32_t n_done = 0;
 };
 
-// With a large pool hits must be as long as the twin's; with a small one they may be shorter, but never wrong.
+// With a large pool hits must be as long as the twin's; with a small one they may be shorter, but
+// never wrong.
 void random_operations(uint32_t n_pages, int n_operations, bool evicts) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);

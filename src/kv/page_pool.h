@@ -1,4 +1,5 @@
-// Who holds which page, and in what order free pages are handed out again. Page numbers only: no bytes, no tokens.
+// Who holds which page, and in what order free pages are handed out again. Page numbers only: no
+// bytes, no tokens.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,10 @@ namespace tempo9::kv {
 using PageId = uint32_t;
 inline constexpr PageId kNoPage = ~0u;
 
-// Invariants: a page is either held (n_holders > 0) or in the free list, which is doubly linked through the pages
-// themselves, next to be handed out first. A free page may still hold known content: freeing it does not forget it,
-// handing it out does. So the free list is the cache, in order of eviction.
+// Invariants: a page is either held (n_holders > 0) or in the free list, which is doubly linked
+// through the pages themselves, next to be handed out first. A free page may still hold known
+// content: freeing it does not forget it, handing it out does. So the free list is the cache, in
+// order of eviction.
 class PagePool {
  public:
   explicit PagePool(uint32_t n_pages);
@@ -27,8 +29,8 @@ class PagePool {
   PageId take();
   // One holder more. A free page leaves the free list.
   void hold(PageId page);
-  // One holder less. The last one puts it in the free list: at the back when its content is worth keeping, else at
-  // the front. Requires: held.
+  // One holder less. The last one puts it in the free list: at the back when its content is worth
+  // keeping, else at the front. Requires: held.
   void release(PageId page, bool keep_content);
 
   Status check_integrity() const;

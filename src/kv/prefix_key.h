@@ -1,5 +1,6 @@
 // The name of a prefix: a keyed 128-bit hash over all its tokens, chained page by page.
-// Keyed, so that a request cannot be built whose pages collide with another's; tokens are compared besides.
+// Keyed, so that a request cannot be built whose pages collide with another's; tokens are compared
+// besides.
 #pragma once
 
 #include <array>
@@ -21,7 +22,8 @@ struct PrefixKeyHash {
 };
 
 // The key of parent's tokens followed by these.
-PrefixKey extend_key(const HashKey& secret, const PrefixKey& parent, std::span<const TokenId> tokens);
+PrefixKey extend_key(const HashKey& secret, const PrefixKey& parent,
+                     std::span<const TokenId> tokens);
 
 // SipHash-2-4 with 128 bits of output, over bytes.
 // Source: Aumasson and Bernstein 2012, and the reference code's 128-bit variant.

@@ -9,7 +9,8 @@ namespace {
 
 constexpr HashKey kSecret = {0x0706050403020100u, 0x0f0e0d0c0b0a0908u};
 
-// The reference implementation's vectors (SipHash, vectors_sip128): key 00..0f, input 00 01 02 ... of n bytes.
+// The reference implementation's vectors (SipHash, vectors_sip128): key 00..0f, input 00 01 02 ...
+// of n bytes.
 TEST(PrefixKey, SipHashKnownAnswers) {
   const std::vector<uint8_t> input = {0, 1, 2, 3, 4, 5, 6, 7};
   const std::span<const uint8_t> bytes(input);

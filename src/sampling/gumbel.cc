@@ -20,7 +20,8 @@ double gumbel(uint32_t bits) {
   return -portable_log(-portable_log(uniform));
 }
 
-// At least gumbel(bits), without logarithms: g <= -log(1 - u), and 1 - u >= 2^-(z + 1) with z leading one bits.
+// At least gumbel(bits), without logarithms: g <= -log(1 - u), and 1 - u >= 2^-(z + 1) with z
+// leading one bits.
 double gumbel_bound(uint32_t bits) { return 0.6931471805599454 * (std::countl_one(bits) + 1); }
 
 }  // namespace

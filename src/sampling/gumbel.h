@@ -21,8 +21,8 @@ inline constexpr double kNoiseSpan = 26.5;
 // The standard Gumbel noise of a token.
 double gumbel_noise(const NoiseKey& key, TokenId id);
 
-// The candidate with the largest score + noise: a draw from softmax(scores). Independent of the candidates' order.
-// Requires: at least one candidate.
+// The candidate with the largest score + noise: a draw from softmax(scores). Independent of the
+// candidates' order. Requires: at least one candidate.
 TokenId draw(const NoiseKey& key, const std::vector<Candidate>& candidates);
 
 }  // namespace tempo9::sampling

@@ -65,7 +65,8 @@ TEST(Gumbel, SeedChoicePositionAndTokenAllCount) {
 }
 
 TEST(Gumbel, NoiseHasTheGumbelDistribution) {
-  // Kolmogorov-Smirnov against exp(-exp(-x)); 1.95 / sqrt(n) is exceeded once in a thousand by a right generator.
+  // Kolmogorov-Smirnov against exp(-exp(-x)); 1.95 / sqrt(n) is exceeded once in a thousand by a
+  // right generator.
   std::vector<double> noise;
   for (uint32_t position = 0; position < 100; ++position) {
     for (TokenId id = 0; id < 200; ++id) {

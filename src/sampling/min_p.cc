@@ -1,4 +1,5 @@
-// Min-p (Nguyen et al. 2024, arXiv:2407.01082): keeps what is at least min_p times as likely as the most likely.
+// Min-p (Nguyen et al. 2024, arXiv:2407.01082): keeps what is at least min_p times as likely as the
+// most likely.
 #include "base/math.h"
 #include "sampling/stages.h"
 

@@ -1,5 +1,6 @@
-// Repetition (Keskar et al. 2019, arXiv:1909.05858): a seen token's positive logit is divided, a negative one
-// multiplied. Frequency and presence: as in OpenAI's API, counted over the reply alone.
+// Repetition (Keskar et al. 2019, arXiv:1909.05858): a seen token's positive logit is divided, a
+// negative one multiplied. Frequency and presence: as in OpenAI's API, counted over the reply
+// alone.
 #include "sampling/stages.h"
 
 namespace tempo9::sampling {

@@ -1,5 +1,5 @@
-// Philox4x32-10: a counter-based generator. The same counter and key give the same four numbers, in any order of asking.
-// Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
+// Philox4x32-10: a counter-based generator. The same counter and key give the same four numbers, in
+// any order of asking. Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
 #pragma once
 
 #include <array>

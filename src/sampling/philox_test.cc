@@ -5,7 +5,8 @@
 namespace tempo9::sampling {
 namespace {
 
-// Known answers of the reference implementation (Random123, kat_vectors, philox4x32 with 10 rounds).
+// Known answers of the reference implementation (Random123, kat_vectors, philox4x32 with 10
+// rounds).
 TEST(Philox, KnownAnswers) {
   EXPECT_EQ(philox4x32({0, 0, 0, 0}, {0, 0}),
             (PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));

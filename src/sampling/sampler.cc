@@ -74,8 +74,9 @@ TokenId Sampler::sample(const Params& params, const SampleInput& input) {
   float floor = std::numeric_limits<float>::lowest();
   if (input.mask.empty() && leaves_logits_alone(params)) {
     const float best = max_logit(input.logits.first(n_tokens_));
-    // What no noise can lift to the top is left out: a few hundred candidates of a hundred thousand stay. For top_p
-    // they weigh nothing: all of them together less than a millionth. Greedy keeps the best alone.
+    // What no noise can lift to the top is left out: a few hundred candidates of a hundred thousand
+    // stay. For top_p they weigh nothing: all of them together less than a millionth. Greedy keeps
+    // the best alone.
     floor = std::max(floor, best - params.temperature * static_cast<float>(kNoiseSpan));
   }
   collect(input, floor);

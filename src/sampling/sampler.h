@@ -1,4 +1,5 @@
-// From a row of logits to a token: mask, stages.inc in order, then the most likely (temperature 0) or a draw.
+// From a row of logits to a token: mask, stages.inc in order, then the most likely (temperature 0)
+// or a draw.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +16,16 @@ struct SampleInput {
   std::span<const float> logits = {};    // [n_vocab]
   std::span<const TokenId> prompt = {};  // for penalties
   std::span<const TokenId> output = {};
-  std::span<const uint32_t> mask = {};   // bit id % 32 of word id / 32: allowed. Empty: all are
-  NoiseKey key = {};                     // unused when greedy
+  std::span<const uint32_t> mask = {};  // bit id % 32 of word id / 32: allowed. Empty: all are
+  NoiseKey key = {};                    // unused when greedy
 };
 
-// Keeps scratch between calls and nothing else: the same input gives the same token. Threads: one caller at a time.
+// Keeps scratch between calls and nothing else: the same input gives the same token. Threads: one
+// caller at a time.
 class Sampler {
  public:
-  // Ids from n_tokens on are never sampled: they pad the model's vocabulary and mean nothing to the tokenizer.
+  // Ids from n_tokens on are never sampled: they pad the model's vocabulary and mean nothing to the
+  // tokenizer.
   Sampler(uint32_t n_vocab, uint32_t n_tokens);
 
   // -1: nothing is allowed, or no allowed logit is a number.

@@ -30,7 +30,8 @@ std::vector<uint32_t> histogram(const Params& params, SampleInput input, uint32_
   return counts;
 }
 
-// Chi-square of the counts against exact probabilities. The limit is the 0.999 quantile (Wilson and Hilferty).
+// Chi-square of the counts against exact probabilities. The limit is the 0.999 quantile (Wilson and
+// Hilferty).
 void expect_distribution(const std::vector<uint32_t>& counts, std::vector<double> probabilities) {
   const double total = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
   const auto n = static_cast<double>(std::accumulate(counts.begin(), counts.end(), 0u));

@@ -1,4 +1,5 @@
-// The stages between raw logits and a token, one file each. Which ones run, and in what order: stages.inc.
+// The stages between raw logits and a token, one file each. Which ones run, and in what order:
+// stages.inc.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,12 @@ struct StageInput {
   const Params& params;
   std::span<const TokenId> prompt;  // ids within [0, counts.size())
   std::span<const TokenId> output;
-  std::vector<uint32_t>& counts;    // [n_vocab] scratch, all zero before and after each stage
+  std::vector<uint32_t>& counts;  // [n_vocab] scratch, all zero before and after each stage
 };
 
-// A stage changes scores or removes candidates, never the last one. It does nothing when its parameter is neutral.
-// Candidates are in order of their ids until top_k; no stage may rely on the order after that.
-// Ties: the lower id ranks first.
+// A stage changes scores or removes candidates, never the last one. It does nothing when its
+// parameter is neutral. Candidates are in order of their ids until top_k; no stage may rely on the
+// order after that. Ties: the lower id ranks first.
 using Stage = void (*)(const StageInput& input, std::vector<Candidate>* candidates);
 
 #define T9_STAGE(name) void name(const StageInput& input, std::vector<Candidate>* candidates);

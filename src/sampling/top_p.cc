@@ -1,5 +1,5 @@
-// Nucleus sampling (Holtzman et al. 2019, arXiv:1904.09751): the smallest set of most likely candidates whose
-// probabilities add up to top_p.
+// Nucleus sampling (Holtzman et al. 2019, arXiv:1904.09751): the smallest set of most likely
+// candidates whose probabilities add up to top_p.
 #include <algorithm>
 
 #include "base/math.h"
@@ -17,8 +17,8 @@ void top_p(const StageInput& input, std::vector<Candidate>* candidates) {
   for (const Candidate& c : *candidates) {
     total += portable_exp(c.score - top);
   }
-  // Candidates below this weight add up to less than (1 - p) all together, so none of them is in the set: the sort
-  // sees hundreds instead of a whole vocabulary.
+  // Candidates below this weight add up to less than (1 - p) all together, so none of them is in
+  // the set: the sort sees hundreds instead of a whole vocabulary.
   const double floor = (1.0 - p) * total / static_cast<double>(candidates->size());
   const double floor_score = top + portable_log(floor) - 1e-9;
   std::erase_if(*candidates, [&](const Candidate& c) { return c.score < floor_score; });

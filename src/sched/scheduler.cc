@@ -7,7 +7,8 @@
 namespace tempo9::sched {
 namespace {
 
-// Fewer tokens than this are computed twice rather than waited for: prompts that only begin alike start together.
+// Fewer tokens than this are computed twice rather than waited for: prompts that only begin alike
+// start together.
 constexpr uint32_t kWorthWaiting = 8;
 
 }  // namespace
@@ -92,9 +93,9 @@ void Scheduler::admit() {
       return;  // who comes later does not overtake: a large request would wait for ever
     }
     // A sequence that was preempted is older than some that run.
-    const auto place = std::upper_bound(
-        running_.begin(), running_.end(), waiting_[i].arrival,
-        [](uint64_t arrival, const Sequence& s) { return arrival < s.arrival; });
+    const auto place =
+        std::upper_bound(running_.begin(), running_.end(), waiting_[i].arrival,
+                         [](uint64_t arrival, const Sequence& s) { return arrival < s.arrival; });
     const auto it = running_.insert(place, std::move(waiting_[i]));
     waiting_.erase(waiting_.begin() + static_cast<ptrdiff_t>(i));
     add_prompt_slice(&*it);
@@ -105,8 +106,7 @@ void Scheduler::admit() {
 bool Scheduler::try_admit(Sequence* sequence) {
   const auto n_tokens = static_cast<uint32_t>(sequence->tokens.size());
   // The last token is always computed: its logits are needed.
-  const uint32_t limit =
-      sequence->wants_all_logits() ? sequence->n_logits_done : n_tokens - 1;
+  const uint32_t limit = sequence->wants_all_logits() ? sequence->n_logits_done : n_tokens - 1;
   kv::Lease lease = cache_->match_prefix(sequence->tokens, limit);
   uint32_t n_needed = lease.n_missing_pages(n_tokens + 1);
   for (const Sequence& s : running_) {
@@ -162,8 +162,7 @@ void Scheduler::add_slice(Sequence* sequence, uint32_t n_rows) {
   slice.n_past = sequence->n_computed;
   slice.pages = sequence->lease.pages();
   slice.samples = n_rows == sequence->n_left();
-  slice.first_logit_row =
-      sequence->wants_all_logits() ? 0 : n_rows - (slice.samples ? 1u : 0u);
+  slice.first_logit_row = sequence->wants_all_logits() ? 0 : n_rows - (slice.samples ? 1u : 0u);
   slice.n_cached = sequence->n_cached;
   slices_.push_back(slice);
 }

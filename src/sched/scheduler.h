@@ -1,4 +1,5 @@
-// What the next step computes. A pure state machine: no clock, thread, device or I/O; plan(), then apply().
+// What the next step computes. A pure state machine: no clock, thread, device or I/O; plan(), then
+// apply().
 #pragma once
 
 #include <cstdint>
@@ -25,41 +26,49 @@ struct Limits {
 struct NewSequence {
   SequenceId id = 0;            // unique among those that wait or run
   std::vector<TokenId> prompt;  // at least one token
-  bool all_logits = false;      // logits of every row of the prompt: all of it is computed, whatever is cached
+  bool all_logits =
+      false;  // logits of every row of the prompt: all of it is computed, whatever is cached
 };
 
 // Rows of one sequence in a step. Spans are valid until apply(), remove() or the next plan().
 struct Slice {
   SequenceId id = 0;
   std::span<const TokenId> tokens = {};  // one a row
-  uint32_t n_past = 0;              // tokens before them, already in the cache
-  std::span<const PageId> pages = {};  // covers n_past + rows
-  uint32_t first_logit_row = 0;     // logits are wanted from this row of the slice on (its size: none)
-  bool samples = false;             // the last row's logits choose the sequence's next token
-  uint32_t n_cached = 0;            // prompt tokens that were found in the cache at first admission
+  uint32_t n_past = 0;                   // tokens before them, already in the cache
+  std::span<const PageId> pages = {};    // covers n_past + rows
+  uint32_t first_logit_row = 0;  // logits are wanted from this row of the slice on (its size: none)
+  bool samples = false;          // the last row's logits choose the sequence's next token
+  uint32_t n_cached = 0;         // prompt tokens that were found in the cache at first admission
 };
 
 struct SliceResult {
-  uint32_t n_rows = 0;          // how many of the slice's rows were computed; the others come again
-  std::vector<TokenId> tokens;  // what follows, when the whole slice was computed and it samples: usually one
+  uint32_t n_rows = 0;  // how many of the slice's rows were computed; the others come again
+  std::vector<TokenId>
+      tokens;  // what follows, when the whole slice was computed and it samples: usually one
 };
 
 // Rules of a plan:
-//  - every running reply gets its row; then prompts get slices, oldest first, within the rows that are left;
-//  - newcomers in order of arrival, while rows, places in the batch and pages that are really free last;
-//  - one whose prompt a running sequence is just computing waits for it: two requests with the same new prompt
+//  - every running reply gets its row; then prompts get slices, oldest first, within the rows that
+//  are left;
+//  - newcomers in order of arrival, while rows, places in the batch and pages that are really free
+//  last;
+//  - one whose prompt a running sequence is just computing waits for it: two requests with the same
+//  new prompt
 //    compute it once;
-//  - out of pages: the youngest running sequence gives its pages up and is computed again later. The oldest one is
+//  - out of pages: the youngest running sequence gives its pages up and is computed again later.
+//  The oldest one is
 //    never chosen while others run, so it always gets on.
 // Threads: one (the engine's).
 class Scheduler {
  public:
-  // Requires: limits.max_rows >= max_batch, max_logit_rows > max_batch; cache outlives the scheduler.
+  // Requires: limits.max_rows >= max_batch, max_logit_rows > max_batch; cache outlives the
+  // scheduler.
   Scheduler(const Limits& limits, kv::Cache* cache);
 
   // Requires: the sequence never grows beyond cache.n_pages() pages.
   void add(NewSequence sequence);
-  // Finished or cancelled; its pages are free at once, their content stays known. Unknown ids: nothing happens.
+  // Finished or cancelled; its pages are free at once, their content stays known. Unknown ids:
+  // nothing happens.
   void remove(SequenceId id);
 
   // Never empty while any sequence waits or runs. Requires: the plan before was applied.
@@ -79,12 +88,12 @@ class Scheduler {
     uint64_t arrival = 0;
     std::vector<TokenId> tokens;  // prompt and reply
     uint32_t n_prompt = 0;
-    uint32_t n_computed = 0;      // tokens whose KV is in the lease's pages
+    uint32_t n_computed = 0;  // tokens whose KV is in the lease's pages
     uint32_t n_cached = 0;
     bool admitted_before = false;
     bool all_logits = false;
-    uint32_t n_logits_done = 0;   // with all_logits: rows of the prompt whose logits have been given
-    kv::Lease lease;              // running sequences only
+    uint32_t n_logits_done = 0;  // with all_logits: rows of the prompt whose logits have been given
+    kv::Lease lease;             // running sequences only
 
     uint32_t n_left() const { return static_cast<uint32_t>(tokens.size()) - n_computed; }
     bool wants_all_logits() const { return all_logits && n_logits_done < n_prompt; }
@@ -104,7 +113,7 @@ class Scheduler {
   std::deque<Sequence> running_;  // both in order of arrival
   std::deque<Sequence> waiting_;
   std::vector<Slice> slices_;
-  uint32_t rows_left_ = 0;        // for prompts, in the plan being made
+  uint32_t rows_left_ = 0;  // for prompts, in the plan being made
   uint32_t all_logit_rows_left_ = 0;
   uint64_t next_arrival_ = 0;
   uint64_t n_preemptions_ = 0;

@@ -282,7 +282,8 @@ TEST(Scheduler, RandomRequestsEqualTheTwin) {
         f.add(next_id++, prompt, 1 + below(n_pages * 32 - prompt.size()) % 50, below(10) == 0);
       }
       if (below(25) == 0 && !f.wanted.empty()) {
-        f.remove(std::next(f.wanted.begin(), static_cast<ptrdiff_t>(below(f.wanted.size())))->first);
+        f.remove(
+            std::next(f.wanted.begin(), static_cast<ptrdiff_t>(below(f.wanted.size())))->first);
         f.check();
       }
       ASSERT_NO_FATAL_FAILURE(f.step());

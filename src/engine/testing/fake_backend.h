@@ -1,5 +1,5 @@
-// For tests: a backend whose logits are a function of the tokens before them, read from paged cells as a model reads
-// its KV. What mixes up pages, positions or sequences changes the logits.
+// For tests: a backend whose logits are a function of the tokens before them, read from paged cells
+// as a model reads its KV. What mixes up pages, positions or sequences changes the logits.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// For tests: the naive twin of the whole engine. One request, alone, on the fake model: no batch, pages, slices, cache,
-// increments or threads.
+// For tests: the naive twin of the whole engine. One request, alone, on the fake model: no batch,
+// pages, slices, cache, increments or threads.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ struct TwinReply {
   std::vector<TokenId> tokens;
   std::vector<float> logprobs;
   std::vector<float> prompt_logprobs;  // of prompt tokens 1, 2, ...
-  std::string bytes;                   // of all tokens before the end token, with no stop string taken off
-  std::string text;                    // as shown; for requests whose bytes are valid UTF-8
+  std::string bytes;  // of all tokens before the end token, with no stop string taken off
+  std::string text;   // as shown; for requests whose bytes are valid UTF-8
   FinishReason reason = FinishReason::kLength;
 };
 
@@ -42,11 +42,12 @@ inline TwinReply alone(const GenerateRequest& request, uint64_t seed, uint32_t m
   const auto room = max_length - static_cast<uint32_t>(request.prompt.size());
   const uint32_t max_new = std::min(room, request.max_tokens.value_or(room));
   while (reply.tokens.size() < max_new) {
-    const TokenId id = sampler.sample(
-        request.sampling, {.logits = logits,
-                           .prompt = request.prompt,
-                           .output = reply.tokens,
-                           .key = {seed, request.choice, static_cast<uint32_t>(reply.tokens.size())}});
+    const TokenId id =
+        sampler.sample(request.sampling,
+                       {.logits = logits,
+                        .prompt = request.prompt,
+                        .output = reply.tokens,
+                        .key = {seed, request.choice, static_cast<uint32_t>(reply.tokens.size())}});
     reply.tokens.push_back(id);
     if (request.n_logprobs) {
       reply.logprobs.push_back(sampling::logprobs(logits, id, 0, n_tokens).chosen);

@@ -1,5 +1,6 @@
-// For tests: stands for the KV arena. Each position holds a hash of all tokens up to it, as real KV does in effect, so
-// a page that was mixed up, overwritten or copied too short shows as a wrong hash.
+// For tests: stands for the KV arena. Each position holds a hash of all tokens up to it, as real KV
+// does in effect, so a page that was mixed up, overwritten or copied too short shows as a wrong
+// hash.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,8 @@ class FakeArena final : public PageCopier {
     return cells_[size_t{pages[position / kPageTokens]} * kPageTokens + position % kPageTokens];
   }
 
-  // Computes tokens at [n_past, n_past + tokens.size()) from what the arena holds before them. The last hash.
+  // Computes tokens at [n_past, n_past + tokens.size()) from what the arena holds before them. The
+  // last hash.
   uint64_t compute(std::span<const PageId> pages, size_t n_past, std::span<const TokenId> tokens) {
     uint64_t hash = n_past == 0 ? 0 : cell(pages, n_past - 1);
     for (size_t i = 0; i < tokens.size(); ++i) {
