@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools/golden"))
 
-gguf = pytest.importorskip("gguf", reason="needs the gguf package")
+pytest.importorskip("gguf", reason="needs the gguf package")
 pytest.importorskip("tokenizers", reason="needs Hugging Face's tokenizers package")
 
 import tokenizer_oracle as oracle  # noqa: E402
@@ -127,12 +127,11 @@ def test_real_models_hard_strings(name):
 
 
 @pytest.mark.parametrize("family", vocabularies.SOURCES)
-def test_original_vocabularies(family, tmp_path):
+def test_original_vocabularies(family):
     if family == "mistral":
         sentencepiece = pytest.importorskip("sentencepiece", reason="the original Mistral tokenizer needs sentencepiece")
-    path = tmp_path / f"{family}.gguf"
     try:
-        vocabularies.write_family(family, path)
+        path = vocabularies.cached(family)
     except (OSError, subprocess.SubprocessError) as error:
         pytest.skip(f"the original vocabulary of {family} cannot be fetched: {error}")
     if family == "mistral":

@@ -2,7 +2,9 @@
 
 The splitting rules are copied from the published tokenizer.json of each family; nothing here comes from our code.
 """
-import gguf
+import mmap
+import struct
+
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
@@ -67,20 +69,57 @@ def splitter(pre):
     return pre_tokenizers.Sequence(stages + [pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
 
 
+def read_metadata(path):
+    """The key-value section of a GGUF file. (The gguf package's reader takes a minute for a large vocabulary.)"""
+    with open(path, "rb") as f:
+        data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
+    at = 0
+
+    def scalar(code):
+        nonlocal at
+        (value,) = struct.unpack_from("<" + code, data, at)
+        at += struct.calcsize(code)
+        return value
+
+    def string():
+        nonlocal at
+        n = scalar("Q")
+        at += n
+        return data[at - n : at].decode()
+
+    codes = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+
+    def value(kind):
+        nonlocal at
+        if kind == 8:
+            return string()
+        if kind != 9:
+            return scalar(codes[kind])
+        kind, n = scalar("I"), scalar("Q")
+        if kind in codes:
+            found = struct.unpack_from(f"<{n}{codes[kind]}", data, at)
+            at += struct.calcsize(f"<{n}{codes[kind]}")
+            return list(found)
+        return [value(kind) for _ in range(n)]
+
+    magic, _, _, n_keys = scalar("I"), scalar("I"), scalar("Q"), scalar("Q")
+    assert magic == 0x46554747, path
+    return {string(): value(scalar("I")) for _ in range(n_keys)}
+
+
 class Vocabulary:
     """tokenizer.* of a GGUF file."""
 
     def __init__(self, path):
-        fields = gguf.GGUFReader(path).fields
+        metadata = read_metadata(path)
 
         def get(key, default=None):
-            field = fields.get("tokenizer.ggml." + key)
-            return default if field is None else field.contents()
+            return metadata.get("tokenizer.ggml." + key, default)
 
         self.model, self.pre = get("model"), get("pre", "")
         self.tokens, self.merges = get("tokens"), get("merges", [])
-        self.types = [int(t) for t in get("token_type", [NORMAL] * len(self.tokens))]
-        self.scores = [float(s) for s in get("scores", [])]
+        self.types = get("token_type", [NORMAL] * len(self.tokens))
+        self.scores = get("scores", [])
         self.add_space_prefix = get("add_space_prefix", self.model == "llama")
 
 

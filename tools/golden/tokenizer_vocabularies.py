@@ -147,5 +147,17 @@ def write_family(family, path):
         write(path, "gpt2", family, [t for t, _ in both], [k for _, k in both], merges=rank_merges(ranks))
 
 
+def cached(family):
+    """The path of the family's GGUF file in the cache, made if it is not there."""
+    recipe = hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()[:8]
+    path = cache_folder() / f"{family}-{recipe}.gguf"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(f".{os.getpid()}")
+        write_family(family, partial)
+        partial.rename(path)
+    return path
+
+
 if __name__ == "__main__":
     write_family(sys.argv[1], sys.argv[2])
