@@ -11,6 +11,10 @@ from collections.abc import Iterator
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 TIMEOUT_S = 300
+# A model of half a billion parameters likes to go on in JSON once it has begun.
+INSTRUCTIONS = (
+    "Call a tool only once. After its response, answer the user in a plain English sentence, without JSON."
+)
 QUESTION = "How many lines does the file README.md have?"
 WANTED_NAME, WANTED_ARGUMENTS = "count_lines", {"path": "README.md"}
 TOOL = {
@@ -37,14 +41,19 @@ class Reply:
     calls: list[dict] = dataclasses.field(default_factory=list)  # as the API has them, arguments joined
     finish_reason: str | None = None
     n_prompt_tokens: int = 0
+    n_cached_tokens: int = 0
     n_tokens: int = 0
     first_token_s: float = 0.0
     total_s: float = 0.0
 
-    def tokens_per_second(self) -> float:
-        """Of the tokens after the first, whose time is the prompt's."""
+    def speed(self) -> str:
+        """First-token time and tokens/s after it. A call comes in one piece when it is whole: then only the time in all
+        can be seen from here."""
+        if self.calls:
+            return f"the call after {self.total_s:.2f} s, {self.n_tokens} tokens"
         seconds = self.total_s - self.first_token_s
-        return (self.n_tokens - 1) / seconds if seconds > 0 and self.n_tokens > 1 else 0.0
+        rate = (self.n_tokens - 1) / seconds if seconds > 0 and self.n_tokens > 1 else 0.0
+        return f"first token after {self.first_token_s:.2f} s, {self.n_tokens} tokens at {rate:.1f} tokens/s"
 
     def add(self, delta: dict) -> None:
         self.text += delta.get("content") or ""
@@ -98,6 +107,7 @@ def complete(url: str, model: str, messages: list[dict]) -> Reply:
         for event in server_sent_events(response):
             if usage := event.get("usage"):
                 reply.n_prompt_tokens, reply.n_tokens = usage["prompt_tokens"], usage["completion_tokens"]
+                reply.n_cached_tokens = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
             for choice in event["choices"]:
                 delta = choice["delta"]
                 if reply.first_token_s == 0.0 and (delta.get("content") or delta.get("tool_calls")):
@@ -130,14 +140,13 @@ def run_tool(call: dict) -> dict:
 
 
 def say_speed(what: str, reply: Reply) -> None:
-    print(f"  ({what}: {reply.n_prompt_tokens} tokens read, first token after {reply.first_token_s:.2f} s, "
-          f"{reply.n_tokens} tokens written at {reply.tokens_per_second():.1f} tokens/s)")  # fmt: skip
+    print(f"  {what}: {reply.n_prompt_tokens} tokens read ({reply.n_cached_tokens} of them cached), {reply.speed()}")
 
 
 def converse(url: str) -> bool:
     """Asks, runs the tool, prints the answer. True when the model called the tool as it should."""
     model = model_name(url)
-    messages = [{"role": "user", "content": QUESTION}]
+    messages = [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": QUESTION}]
     print(f"\nQuestion     {QUESTION}")
     first = complete(url, model, messages)
     if not first.calls:
