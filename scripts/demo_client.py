@@ -16,6 +16,9 @@ INSTRUCTIONS = (
     "Call a tool only once. After its response, answer the user in a plain English sentence, without JSON."
 )
 QUESTION = "How many lines does the file README.md have?"
+# The same for a model that is too small to decide by itself.
+EXAMPLE = 'You call tools. Example: {"name": "count_lines", "arguments": {"path": "notes.txt"}}'
+ORDER = "Count the lines of the file README.md"
 WANTED_NAME, WANTED_ARGUMENTS = "count_lines", {"path": "README.md"}
 TOOL = {
     "type": "function",
@@ -91,9 +94,9 @@ def model_name(url: str) -> str:
         return json.load(response)["data"][0]["id"]
 
 
-def complete(url: str, model: str, messages: list[dict]) -> Reply:
+def complete(url: str, model: str, messages: list[dict], tool_choice: str | dict = "auto") -> Reply:
     body = {
-        "model": model, "messages": messages, "tools": [TOOL], "tool_choice": "auto", "temperature": 0,
+        "model": model, "messages": messages, "tools": [TOOL], "tool_choice": tool_choice, "temperature": 0,
         "max_tokens": 256, "stream": True, "stream_options": {"include_usage": True},
     }  # fmt: skip
     connection = http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=TIMEOUT_S)
@@ -143,28 +146,38 @@ def say_speed(what: str, reply: Reply) -> None:
     print(f"  {what}: {reply.n_prompt_tokens} tokens read ({reply.n_cached_tokens} of them cached), {reply.speed()}")
 
 
+def ask_for_call(url: str, model: str, messages: list[dict]) -> Reply:
+    """The model decides whether to call the tool. One that is too small for that is told to, and shown how."""
+    reply = complete(url, model, messages)
+    if reply.calls:
+        return reply
+    print(f"Answer       {reply.text.strip()}")
+    print("             The model did not call the tool by itself. Once more, with tool_choice and an example:")
+    messages[:] = [{"role": "system", "content": EXAMPLE}, {"role": "user", "content": ORDER}]
+    print(f"Question     {ORDER}")
+    return complete(url, model, messages, {"type": "function", "function": {"name": WANTED_NAME}})
+
+
 def converse(url: str) -> bool:
     """Asks, runs the tool, prints the answer. True when the model called the tool as it should."""
     model = model_name(url)
     messages = [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": QUESTION}]
     print(f"\nQuestion     {QUESTION}")
-    first = complete(url, model, messages)
-    if not first.calls:
-        print(f"Answer       {first.text.strip()}")
-        say_speed("answer", first)
-        print(f"The model ({model}) did not call the tool.")
-        return False
-
+    first = ask_for_call(url, model, messages)
     messages.append({"role": "assistant", "content": first.text or None, "tool_calls": first.calls})
     for call in first.calls:
         result = json.dumps(run_tool(call))
         print(f"Tool call    {call['function']['name']}({call['function']['arguments']})")
         print(f"Tool result  {result}")
         messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
-    second = complete(url, model, messages)
-    print(f"Answer       {second.text.strip()}")
-    say_speed("tool call", first)
-    say_speed("answer", second)
+    if first.calls:
+        second = complete(url, model, messages)
+        print(f"Answer       {second.text.strip()}")
+        say_speed("tool call", first)
+        say_speed("answer", second)
+    else:
+        print(f"Answer       {first.text.strip()}")
+        say_speed("answer", first)
     if not (is_right := is_right_call(first)):
-        print(f"That was not the call that the question needs: {WANTED_NAME}({json.dumps(WANTED_ARGUMENTS)}).")
+        print(f"That is not the call that the question needs: {WANTED_NAME}({json.dumps(WANTED_ARGUMENTS)}).")
     return is_right

@@ -28,7 +28,8 @@ class Server:
 
     def __init__(self, binary: pathlib.Path, model_file: pathlib.Path, port: int):
         self.binary = binary.resolve()
-        self.command = [str(self.binary), "--gguf", str(model_file), "--port", str(port)]
+        self.command = [str(self.binary), "--gguf", str(model_file), "--port", str(port),
+                        "--name", model_file.stem]  # a name that needs no quotes on a command line
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
         self.pid_file = STATE / f"server-{port}.pid"

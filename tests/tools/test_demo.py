@@ -71,7 +71,15 @@ def test_no_call_is_wrong(server, capsys):
     demo = server("I cannot see files.")
     demo.ensure_running()
     assert not demo_client.converse(demo.url)
-    assert "did not call the tool" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "did not call the tool by itself" in shown and "not the call that the question needs" in shown
+
+
+def test_a_model_that_must_be_told_is_told(server, capsys):
+    demo = server("I cannot see files.", RIGHT, "It has some lines.")
+    demo.ensure_running()
+    assert demo_client.converse(demo.url)
+    assert "It has some lines." in capsys.readouterr().out
 
 
 def test_a_running_server_is_found_again_and_stopped(server, capsys):
