@@ -174,5 +174,5 @@ def test_client_that_leaves_frees_the_machine(qwen):
             time.sleep(0.01)
     start = time.monotonic()
     while "vllm:num_requests_running 0" not in httpx.get(qwen.url + "/metrics").text:
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < 5
         time.sleep(0.01)

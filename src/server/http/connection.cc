@@ -118,7 +118,7 @@ void Connection::close_when_idle() {
 void Connection::read() {
   if (reading_ || closed_ || buffer_.size() >= kReadAhead) return;
   reading_ = true;
-  socket_.async_read_some(buffer_.prepare(kReadAhead - buffer_.size()),
+  socket_.async_read_some(asio::buffer(incoming_),
                           [self = shared_from_this()](error_code error, size_t n_bytes) {
                             self->on_read(error, n_bytes);
                           });
@@ -136,7 +136,7 @@ void Connection::on_read(error_code error, size_t n_bytes) {
     read();
     return;
   }
-  buffer_.commit(n_bytes);
+  buffer_.commit(asio::buffer_copy(buffer_.prepare(n_bytes), asio::buffer(incoming_, n_bytes)));
   if (!answering_) advance();
   read();
 }

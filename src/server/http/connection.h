@@ -2,6 +2,7 @@
 // at.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -95,7 +96,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   Socket socket_;
   std::shared_ptr<Shared> shared_;
-  boost::beast::flat_buffer buffer_;
+  std::array<char, 16 << 10> incoming_;  // of the pending read only: buffer_ moves while it waits
+  boost::beast::flat_buffer buffer_;     // read and not yet parsed
   std::optional<Parser> parser_;
   bool header_seen_ = false;
   bool reading_ = false;

@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
+#include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
 #include <condition_variable>
 #include <mutex>
@@ -100,6 +101,24 @@ TEST(Listener, KeepsAliveAndPipelines) {
   EXPECT_NE(text.find("POST /2 3"), std::string::npos);
   EXPECT_EQ(text.find("HEAD /3 0"), std::string::npos) << "a HEAD has no body";
   EXPECT_TRUE(text.ends_with("POST /4 5")) << text;
+}
+
+// The second request is parsed while a read is pending; the third must still be read from its
+// start.
+TEST(Listener, RequestAfterAPipelinedOne) {
+  auto listener = Listener::open(options(echo));
+  ASSERT_TRUE(listener);
+  Client client(**listener);
+  client.send(
+      "GET /one HTTP/1.1\r\nHost: localhost\r\n\r\nGET /two HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  std::string text;
+  boost::system::error_code error;
+  asio::read_until(client.socket(), asio::dynamic_buffer(text), "GET /two 0", error);
+  ASSERT_FALSE(error) << text;
+  text = client.ask(
+      "POST /three HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: "
+      "2\r\n\r\nab");
+  EXPECT_TRUE(text.ends_with("POST /three 2")) << text;
 }
 
 TEST(Listener, RefusesWhatIsTooLargeOrWrong) {
