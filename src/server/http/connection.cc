@@ -17,8 +17,9 @@ using boost::system::error_code;
 
 namespace {
 
-// Bytes of a next request that are read while this one is answered; more waits in the kernel.
-constexpr size_t kReadAhead = 64 << 10;
+// Bytes of a next request that are read while this one is answered; more waits in the kernel. More
+// than a head may have, or one of just that size would wait for bytes that nobody reads.
+constexpr size_t kReadAhead = 128 << 10;
 constexpr std::chrono::milliseconds kLingerTimeout{2'000};
 
 class ConnectionExchange final : public Exchange {

@@ -18,7 +18,7 @@ namespace tempo9::server::http {
 
 // Everything that a client can make us hold or wait for is bounded.
 struct Limits {
-  uint32_t max_header_bytes = 64 << 10;
+  uint32_t max_header_bytes = 64 << 10;  // at most 100 KB: the read-ahead must hold it
   uint64_t max_body_bytes = 64ull << 20;
   uint64_t max_bodies_bytes = 256ull << 20;  // of all requests that are being read or answered
   size_t max_connections = 512;
