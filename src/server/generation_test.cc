@@ -82,6 +82,15 @@ TEST_F(GenerationTest, RefusedSubmissionIsAStatusAndCancelsTheOthers) {
   run_posted();
 }
 
+TEST_F(GenerationTest, OverloadIsAStatusToRetry) {
+  engine_.stats_.n_waiting = 100'000;
+  start(1, true);
+  ASSERT_TRUE(exchange_->response);
+  EXPECT_EQ(exchange_->response->status, 503);
+  EXPECT_EQ(exchange_->response->headers.at(0).first, "Retry-After");
+  EXPECT_TRUE(engine_.submitted.empty());
+}
+
 TEST_F(GenerationTest, ClientThatLeavesCancelsWhatRuns) {
   start(2, true);
   engine_.say(0, "a");

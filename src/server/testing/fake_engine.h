@@ -39,7 +39,7 @@ class FakeEngine final : public engine::Engine {
   void cancel(engine::RequestId id) override { submitted.at(id).cancelled = true; }
   const engine::ModelInfo& info() const override { return info_; }
   const tokenizer::Tokenizer& tokenizer() const override { return *tokenizer_; }
-  engine::Stats stats() const override { return {}; }
+  engine::Stats stats() const override { return stats_; }
 
   void say(size_t id, std::string text) {
     engine::Event event;
@@ -54,6 +54,7 @@ class FakeEngine final : public engine::Engine {
   }
 
   engine::ModelInfo info_;
+  engine::Stats stats_;
   std::vector<Submitted> submitted;
   size_t refuse_from = SIZE_MAX;
 
