@@ -28,7 +28,7 @@ import tokenizer_vocabularies as vocabularies  # noqa: E402
 DATA = ROOT / "tests/data/tokenizer"
 SEED = int(os.environ.get("TEMPO9_TEST_SEED", "20260504"))
 STRINGS = int(os.environ.get("TEMPO9_TEST_STRINGS", "20000"))
-MODELS = {"qwen2": "qwen2.5-coder-0.5b", "smollm": "smollm2-135m", "gemma3": "gemma3-270m"}
+MODELS = {"qwen2": "qwen2.5-coder-0.5b", "smollm": "smollm2-135m", "gemma3": "gemma-3-270m"}
 
 
 def tool():
@@ -100,8 +100,8 @@ def test_unknown_rule_is_refused_by_name():
 
 
 def real_model(name):
-    folder = os.environ.get("TEMPO9_MODELS") or os.environ.get("T9_MODELS_DIR")
-    found = sorted(Path(folder).glob(MODELS[name] + "*.gguf")) if folder else []
+    folder = os.environ.get("TEMPO9_MODELS", Path.home() / ".cache/tempo9/models")
+    found = sorted(Path(folder).glob(MODELS[name] + "*.gguf"))
     if not found:
         pytest.skip(f"no {MODELS[name]}*.gguf in TEMPO9_MODELS ({folder}); scripts/fetch-model gets it")
     return found[0]
