@@ -1,5 +1,6 @@
-// tokenizer.ggml.model "gpt2": the text is cut into pieces (pre_tokenizer.h), each piece's bytes are merged by rank.
-// Source: Sennrich et al. 2016 (arXiv:1508.07909); the byte alphabet: Radford et al. 2019 (GPT-2).
+// tokenizer.ggml.model "gpt2": the text is cut into pieces (pre_tokenizer.h), each piece's bytes
+// are merged by rank. Source: Sennrich et al. 2016 (arXiv:1508.07909); the byte alphabet: Radford
+// et al. 2019 (GPT-2).
 #include <fmt/ranges.h>
 
 #include <array>
@@ -14,8 +15,8 @@
 namespace tempo9::tokenizer {
 namespace {
 
-// Vocabularies spell each byte as a visible character: those that are visible in Latin-1 stand for themselves, the
-// rest for U+0100 and up, in order.
+// Vocabularies spell each byte as a visible character: those that are visible in Latin-1 stand for
+// themselves, the rest for U+0100 and up, in order.
 constexpr bool is_visible(unsigned byte) {
   return (byte > 0x20 && byte < 0x7F) || (byte > 0xA0 && byte != 0xAD);
 }
@@ -38,7 +39,8 @@ std::string letter_of(unsigned byte) {
   return letter;
 }
 
-// The bytes that a token's spelling stands for. One that is not wholly in the alphabet stands for itself.
+// The bytes that a token's spelling stands for. One that is not wholly in the alphabet stands for
+// itself.
 void spelling_to_bytes(std::string_view spelling, std::string* bytes) {
   bytes->clear();
   const char* end = spelling.data() + spelling.size();
@@ -61,13 +63,16 @@ class ByteLevelBpe final : public VocabTokenizer {
     return std::unique_ptr<Tokenizer>(std::move(bpe));
   }
 
-  void encode(std::string_view text, const EncodeOptions& options, std::vector<TokenId>* out) const override {
+  void encode(std::string_view text, const EncodeOptions& options,
+              std::vector<TokenId>* out) const override {
     Session session(*this);
-    encode_around_specials(text, options, out, [&](std::string_view raw) { session.encode(raw, out); });
+    encode_around_specials(text, options, out,
+                           [&](std::string_view raw) { session.encode(raw, out); });
   }
 
  private:
-  ByteLevelBpe(VocabData vocab, const PreTokenizer& pre) : VocabTokenizer(std::move(vocab)), pre_(pre) {
+  ByteLevelBpe(VocabData vocab, const PreTokenizer& pre)
+      : VocabTokenizer(std::move(vocab)), pre_(pre) {
     std::string bytes;
     for (TokenId id = 0; id < size(); ++id) {
       const std::string& spelling = this->vocab().tokens[static_cast<size_t>(id)];
@@ -117,7 +122,8 @@ class ByteLevelBpe final : public VocabTokenizer {
       if (!encode_whole(piece, out)) {
         symbols_.clear();
         for (const char c : piece) {
-          // A byte that the vocabulary has no token for is left out, as in the original (SmolLM lacks F1, for one).
+          // A byte that the vocabulary has no token for is left out, as in the original (SmolLM
+          // lacks F1, for one).
           const TokenId id = bpe_.byte_ids_[static_cast<unsigned char>(c)];
           if (id >= 0) symbols_.push_back(id);
         }
@@ -154,7 +160,8 @@ Result<std::unique_ptr<Tokenizer>> make_byte_level_bpe(VocabData vocab) {
   const std::string name = vocab.pre.empty() ? "default" : vocab.pre;
   const PreTokenizer* pre = find_pre_tokenizer(name);
   if (pre == nullptr) {
-    return make_error(ErrorCode::kUnsupported, "tokenizer.ggml.pre '{}' is not supported; known are: {}", name,
+    return make_error(ErrorCode::kUnsupported,
+                      "tokenizer.ggml.pre '{}' is not supported; known are: {}", name,
                       fmt::join(pre_tokenizer_names(), ", "));
   }
   return ByteLevelBpe::make(std::move(vocab), *pre);
@@ -166,7 +173,8 @@ std::unique_ptr<Tokenizer> make_byte_tokenizer() {
   vocab.pre = "gpt-2";
   for (unsigned byte = 0; byte < 256; ++byte) vocab.tokens.push_back(letter_of(byte));
   vocab.types.assign(256, static_cast<int32_t>(TokenType::kNormal));
-  for (const char* control : {"<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>"}) {
+  for (const char* control :
+       {"<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>"}) {
     vocab.tokens.emplace_back(control);
     vocab.types.push_back(static_cast<int32_t>(TokenType::kControl));
   }

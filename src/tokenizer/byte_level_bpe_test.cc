@@ -5,7 +5,8 @@
 namespace tempo9::tokenizer {
 namespace {
 
-std::vector<TokenId> encode(const Tokenizer& tokenizer, std::string_view text, EncodeOptions options = {}) {
+std::vector<TokenId> encode(const Tokenizer& tokenizer, std::string_view text,
+                            EncodeOptions options = {}) {
   std::vector<TokenId> ids;
   tokenizer.encode(text, options, &ids);
   return ids;
@@ -25,7 +26,8 @@ TEST(ByteTokenizer, ControlTokens) {
   const auto bytes = make_byte_tokenizer();
   EXPECT_EQ(bytes->size(), 262);
   const std::string_view text = "<|im_start|><|im_end|><think></think><tool_call></tool_call>";
-  EXPECT_EQ(encode(*bytes, text, {.parse_control = true}), (std::vector<TokenId>{256, 257, 258, 259, 260, 261}));
+  EXPECT_EQ(encode(*bytes, text, {.parse_control = true}),
+            (std::vector<TokenId>{256, 257, 258, 259, 260, 261}));
   EXPECT_EQ(encode(*bytes, text).size(), text.size());
   EXPECT_TRUE(bytes->ends_generation(257));
   EXPECT_FALSE(bytes->ends_generation(256));
@@ -65,7 +67,8 @@ TEST(ByteLevelBpe, SpecialsAreLiteral) {
   EXPECT_EQ(encode(**made, "aøb"), (std::vector<TokenId>{0, 8, 1}));
   EXPECT_EQ((*made)->token_bytes(8, false), "ø");
   EXPECT_EQ((*made)->token_bytes(9, false), " ");
-  EXPECT_EQ(encode(**made, "a<u>b<c>"), (std::vector<TokenId>{0, 7, 1, 2}));  // '<' and '>' have no token here
+  EXPECT_EQ(encode(**made, "a<u>b<c>"),
+            (std::vector<TokenId>{0, 7, 1, 2}));  // '<' and '>' have no token here
   EXPECT_EQ(encode(**made, "a<c>b", {.parse_control = true}), (std::vector<TokenId>{0, 6, 1}));
 }
 
@@ -73,8 +76,10 @@ TEST(ByteLevelBpe, AddsBosAndEosAsTheFileSays) {
   VocabData vocab = with_specials("gpt-2");
   EXPECT_EQ(encode(**make_tokenizer(vocab), "b", {.add_special = true}), (std::vector<TokenId>{1}));
   vocab.add_bos = vocab.add_eos = true;
-  EXPECT_EQ(encode(**make_tokenizer(vocab), "b", {.add_special = true}), (std::vector<TokenId>{0, 1, 6}));
-  EXPECT_EQ(encode(**make_tokenizer(vocab), "", {.add_special = true}), (std::vector<TokenId>{0, 6}));
+  EXPECT_EQ(encode(**make_tokenizer(vocab), "b", {.add_special = true}),
+            (std::vector<TokenId>{0, 1, 6}));
+  EXPECT_EQ(encode(**make_tokenizer(vocab), "", {.add_special = true}),
+            (std::vector<TokenId>{0, 6}));
   EXPECT_EQ(encode(**make_tokenizer(vocab), "b"), (std::vector<TokenId>{1}));
 }
 
@@ -85,8 +90,10 @@ TEST(ByteLevelBpe, SameWordsGiveTheSameIdsHoweverOften) {
   std::vector<TokenId> once;
   for (int i = 0; i < 5000; ++i) {
     // The first "abc" of each three runs on from the word before.
-    if (i % 3 == 0) once.insert(once.end(), {3, 2});
-    else once.insert(once.end(), {9, 3});
+    if (i % 3 == 0)
+      once.insert(once.end(), {3, 2});
+    else
+      once.insert(once.end(), {9, 3});
   }
   EXPECT_EQ(encode(**made, text), once);
 }

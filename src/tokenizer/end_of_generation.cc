@@ -23,16 +23,20 @@ constexpr EndSpelling kEndSpellings[] = {
     {.spelling = "<|end_of_text|>", .user_defined = true},  // Llama 3, Granite
     {.spelling = "<|eot|>"},                                // Llama 4
     {.spelling = "<|eom|>"},
-    {.spelling = "</s>"},  // Llama 2, Mistral; a user-defined one is an HTML tag
+    {.spelling = "</s>"},   // Llama 2, Mistral; a user-defined one is an HTML tag
     {.spelling = "<eos>"},  // Gemma
     {.spelling = "<end_of_turn>", .user_defined = true},
-    {.spelling = "<turn|>", .user_defined = true},                                      // Gemma 4
-    {.spelling = "<|tool_response>", .only_with = "<turn|>", .user_defined = true},     // Gemma 4: the tool's turn
-    {.spelling = "<|return|>"},                                                         // gpt-oss
+    {.spelling = "<turn|>", .user_defined = true},  // Gemma 4
+    {.spelling = "<|tool_response>",
+     .only_with = "<turn|>",
+     .user_defined = true},      // Gemma 4: the tool's turn
+    {.spelling = "<|return|>"},  // gpt-oss
     {.spelling = "<|call|>"},
-    {.spelling = "<|end|>", .unless = "<|return|>", .user_defined = true},  // Phi; in gpt-oss it ends a message only
-    {.spelling = "<｜end▁of▁sentence｜>", .user_defined = true},            // DeepSeek
-    {.spelling = "<|EOT|>", .user_defined = true},                          // DeepSeek Coder
+    {.spelling = "<|end|>",
+     .unless = "<|return|>",
+     .user_defined = true},  // Phi; in gpt-oss it ends a message only
+    {.spelling = "<｜end▁of▁sentence｜>", .user_defined = true},             // DeepSeek
+    {.spelling = "<|EOT|>", .user_defined = true},                           // DeepSeek Coder
     {.spelling = "<|user|>", .only_with = "[gMASK]", .user_defined = true},  // GLM-4
     {.spelling = "<|observation|>", .only_with = "[gMASK]", .user_defined = true},
 };
@@ -48,7 +52,8 @@ std::vector<bool> find_end_tokens(const VocabData& vocab) {
     return std::find(vocab.tokens.begin(), vocab.tokens.end(), spelling) != vocab.tokens.end();
   };
   for (size_t id = 0; id < vocab.tokens.size(); ++id) {
-    const auto type = vocab.types.empty() ? TokenType::kNormal : static_cast<TokenType>(vocab.types[id]);
+    const auto type =
+        vocab.types.empty() ? TokenType::kNormal : static_cast<TokenType>(vocab.types[id]);
     if (type != TokenType::kControl && type != TokenType::kUserDefined) continue;
     for (size_t i = 0; i < kCount; ++i) {
       const EndSpelling& end = kEndSpellings[i];

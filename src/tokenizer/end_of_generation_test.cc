@@ -30,14 +30,17 @@ using testing::ElementsAre;
 TEST(EndOfGeneration, ModelFamilies) {
   EXPECT_THAT(ends(control({"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|fim_pad|>"}, 2)),
               ElementsAre("<|endoftext|>", "<|im_end|>"));
-  EXPECT_THAT(ends(control({"<|begin_of_text|>", "<|end_of_text|>", "<|eom_id|>", "<|eot_id|>"}, 1)),
-              ElementsAre("<|end_of_text|>", "<|eom_id|>", "<|eot_id|>"));
+  EXPECT_THAT(
+      ends(control({"<|begin_of_text|>", "<|end_of_text|>", "<|eom_id|>", "<|eot_id|>"}, 1)),
+      ElementsAre("<|end_of_text|>", "<|eom_id|>", "<|eot_id|>"));
   EXPECT_THAT(ends(control({"<eos>", "<bos>", "<start_of_turn>", "<end_of_turn>"}, 0)),
               ElementsAre("<eos>", "<end_of_turn>"));
   EXPECT_THAT(ends(control({"<|endoftext|>", "<|return|>", "<|call|>", "<|end|>", "<|start|>"}, 1)),
               ElementsAre("<|endoftext|>", "<|return|>", "<|call|>"));
-  EXPECT_THAT(ends(control({"<s>", "<|end|>", "<|endoftext|>"}, 2)), ElementsAre("<|end|>", "<|endoftext|>"));
-  EXPECT_THAT(ends(control({"[gMASK]", "<|endoftext|>", "<|user|>", "<|assistant|>", "<|observation|>"}, 1)),
+  EXPECT_THAT(ends(control({"<s>", "<|end|>", "<|endoftext|>"}, 2)),
+              ElementsAre("<|end|>", "<|endoftext|>"));
+  EXPECT_THAT(ends(control(
+                  {"[gMASK]", "<|endoftext|>", "<|user|>", "<|assistant|>", "<|observation|>"}, 1)),
               ElementsAre("<|endoftext|>", "<|user|>", "<|observation|>"));
 }
 

@@ -1,5 +1,5 @@
-// Ids of the original tokenizers on strings that are hard to tokenise. Files and how they were made:
-// tools/golden/tokenizer_goldens.py.
+// Ids of the original tokenizers on strings that are hard to tokenise. Files and how they were
+// made: tools/golden/tokenizer_goldens.py.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,8 @@ struct Family {
 void PrintTo(const Family& family, std::ostream* out) { *out << family.golden; }
 
 std::vector<Family> families() {
-  std::vector<Family> all = {{"llama", "llama.gguf", ""}, {"gemma", "gemma.gguf", ""}, {"gemma4", "gemma4.gguf", ""}};
+  std::vector<Family> all = {
+      {"llama", "llama.gguf", ""}, {"gemma", "gemma.gguf", ""}, {"gemma4", "gemma4.gguf", ""}};
   for (const std::string_view pre : pre_tokenizer_names()) {
     // Names with the same rule share a golden, that of the first one.
     const PreTokenizer* self = find_pre_tokenizer(pre);
@@ -51,7 +52,8 @@ std::vector<std::string> lines_of(const std::string& path) {
 
 std::string from_hex(const std::string& hex) {
   std::string bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  for (size_t i = 0; i + 1 < hex.size(); i += 2)
+    bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
   return bytes;
 }
 
@@ -101,7 +103,8 @@ TEST_P(Golden, DecodesToTheText) {
   for (const std::string& hex : strings_) {
     const std::string text = from_hex(hex);
     // U+2581 is a space to the families without a pre-tokenizer.
-    if (changes_text || (pre == nullptr && text.find("\xE2\x96\x81") != std::string::npos)) continue;
+    if (changes_text || (pre == nullptr && text.find("\xE2\x96\x81") != std::string::npos))
+      continue;
     std::vector<TokenId> ids;
     tokenizer_->encode(text, {}, &ids);
     EXPECT_EQ(tokenizer_->decode(ids, false), text);
@@ -110,8 +113,10 @@ TEST_P(Golden, DecodesToTheText) {
 
 TEST_P(Golden, InvalidBytesRoundTrip) {
   for (size_t i = 0; i < strings_.size(); i += 7) {
-    const std::string head = from_hex(strings_[i]), tail = from_hex(strings_[strings_.size() - 1 - i]);
-    const std::string text = fmt::format("{}\xFF\xC3({}\xE4\xB8", head.substr(1), tail.substr(0, tail.size() - 1));
+    const std::string head = from_hex(strings_[i]),
+                      tail = from_hex(strings_[strings_.size() - 1 - i]);
+    const std::string text =
+        fmt::format("{}\xFF\xC3({}\xE4\xB8", head.substr(1), tail.substr(0, tail.size() - 1));
     std::string expected;
     const PreTokenizer* pre = find_pre_tokenizer(GetParam().pre);
     if (pre != nullptr && (pre->flags & kNfc) != 0) continue;

@@ -1,4 +1,5 @@
-// Hashing and the two hash tables of this room: open addressing, filled once at load, then read by all threads.
+// Hashing and the two hash tables of this room: open addressing, filled once at load, then read by
+// all threads.
 #pragma once
 
 #include <bit>
@@ -26,11 +27,13 @@ T9_INLINE uint64_t hash_bytes(std::string_view s) {
     h = mix(h ^ word);
   }
   uint64_t word = 0;
-  for (size_t i = 0; i < n; ++i) word |= static_cast<uint64_t>(static_cast<unsigned char>(p[i])) << (8 * i);
+  for (size_t i = 0; i < n; ++i)
+    word |= static_cast<uint64_t>(static_cast<unsigned char>(p[i])) << (8 * i);
   return mix(mix(h ^ word));
 }
 
-// Strings to their numbers. Holds numbers only: the strings are the caller's, strings[number] is the key.
+// Strings to their numbers. Holds numbers only: the strings are the caller's, strings[number] is
+// the key.
 class StringIndex {
  public:
   static constexpr int32_t kNone = -1;
@@ -48,7 +51,9 @@ class StringIndex {
         slot = {static_cast<uint32_t>(h >> 32), number};
         return;
       }
-      if (slot.tag == static_cast<uint32_t>(h >> 32) && strings[static_cast<size_t>(slot.number)] == key) return;
+      if (slot.tag == static_cast<uint32_t>(h >> 32) &&
+          strings[static_cast<size_t>(slot.number)] == key)
+        return;
     }
   }
 
@@ -59,7 +64,8 @@ class StringIndex {
     for (size_t i = h & mask();; i = (i + 1) & mask()) {
       const Slot& slot = slots_[i];
       if (slot.number == kNone) return kNone;
-      if (slot.tag == static_cast<uint32_t>(h >> 32) && strings[static_cast<size_t>(slot.number)] == key) {
+      if (slot.tag == static_cast<uint32_t>(h >> 32) &&
+          strings[static_cast<size_t>(slot.number)] == key) {
         return slot.number;
       }
     }

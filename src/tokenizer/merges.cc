@@ -127,8 +127,9 @@ void Merger::merge_at(uint32_t position, TokenId merged) {
   link(position);
 }
 
-// One queue per kind of pair instead of one heap of all pairs: a text has few kinds, and the positions of one come
-// nearly sorted. A merge may make a pair of a lower rank than the one being worked on; that one goes first.
+// One queue per kind of pair instead of one heap of all pairs: a text has few kinds, and the
+// positions of one come nearly sorted. A merge may make a pair of a lower rank than the one being
+// worked on; that one goes first.
 void Merger::merge_long(std::vector<TokenId>* symbols) {
   const auto n = static_cast<uint32_t>(symbols->size());
   nodes_.resize(n);
@@ -144,18 +145,21 @@ void Merger::merge_long(std::vector<TokenId>* symbols) {
   while (!waiting_.empty()) {
     const uint64_t entry = waiting_.front();
     const auto q = static_cast<uint32_t>(entry);
-    const TokenId left = queues_[q].left, right = queues_[q].right, merged = queues_[q].merge.merged;
+    const TokenId left = queues_[q].left, right = queues_[q].right,
+                  merged = queues_[q].merge.merged;
     current_rank_ = queues_[q].merge.rank;
     interrupted_ = false;
-    // A merge queues no pair of its own kind: what it makes is longer than what this one merges. (It may make new
-    // queues, so no reference into queues_ is held over it.)
+    // A merge queues no pair of its own kind: what it makes is longer than what this one merges.
+    // (It may make new queues, so no reference into queues_ is held over it.)
     while (!interrupted_ && !queues_[q].empty()) {
       const uint32_t position = queues_[q].pop();
       const Node& node = nodes_[position];
-      if (node.symbol != left || node.next == kNoPosition || nodes_[node.next].symbol != right) continue;
+      if (node.symbol != left || node.next == kNoPosition || nodes_[node.next].symbol != right)
+        continue;
       merge_at(position, merged);
     }
-    // Interrupted by a lower rank, the entry is not in front any more: it stays, and its turn comes again.
+    // Interrupted by a lower rank, the entry is not in front any more: it stays, and its turn comes
+    // again.
     if (waiting_.front() == entry) {
       queues_[q].clear();
       std::pop_heap(waiting_.begin(), waiting_.end(), std::greater<>());

@@ -35,8 +35,8 @@ class Merger {
  public:
   explicit Merger(const MergeTable& table) : table_(table) {}
 
-  // Merges symbols in place until no neighbours have a merge: always the lowest rank, among equals the leftmost.
-  // Time: n log n at worst, and nearly linear for one long run.
+  // Merges symbols in place until no neighbours have a merge: always the lowest rank, among equals
+  // the leftmost. Time: n log n at worst, and nearly linear for one long run.
   void merge(std::vector<TokenId>* symbols);
 
  private:
@@ -48,8 +48,9 @@ class Merger {
   static constexpr uint32_t kNoRank = UINT32_MAX;
   static constexpr uint32_t kNoPosition = UINT32_MAX;
 
-  // Positions where one pair stands, or stood when they were put in: they are checked when taken out. They come out
-  // in ascending order: a plain queue while what goes in is ascending, from then on a heap.
+  // Positions where one pair stands, or stood when they were put in: they are checked when taken
+  // out. They come out in ascending order: a plain queue while what goes in is ascending, from then
+  // on a heap.
   struct Queue {
     TokenId left = 0, right = 0;
     Merge merge = {};
@@ -73,8 +74,9 @@ class Merger {
   const MergeTable& table_;
   std::vector<Node> nodes_;
   std::vector<Queue> queues_;
-  std::vector<uint32_t> queue_index_;  // open addressing over rank: number of the queue + 1, 0 if empty
-  std::vector<uint64_t> waiting_;      // heap of rank << 32 | queue
+  std::vector<uint32_t>
+      queue_index_;                // open addressing over rank: number of the queue + 1, 0 if empty
+  std::vector<uint64_t> waiting_;  // heap of rank << 32 | queue
   bool interrupted_ = false;
   uint32_t current_rank_ = 0;
 };

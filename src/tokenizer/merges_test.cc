@@ -36,7 +36,8 @@ std::vector<TokenId> naive(const Rules& rules, std::vector<TokenId> symbols) {
   }
 }
 
-// Random merges over a small alphabet, their ranks in random order: a merge may open one of a lower rank.
+// Random merges over a small alphabet, their ranks in random order: a merge may open one of a lower
+// rank.
 Rules random_rules(std::mt19937* random, TokenId n_letters, TokenId n_tokens) {
   Rules rules;
   std::vector<uint32_t> ranks(static_cast<size_t>(n_tokens - n_letters));
@@ -44,7 +45,8 @@ Rules random_rules(std::mt19937* random, TokenId n_letters, TokenId n_tokens) {
   std::shuffle(ranks.begin(), ranks.end(), *random);
   for (TokenId made = n_letters; made < n_tokens; ++made) {
     std::uniform_int_distribution<TokenId> any(0, made - 1);
-    rules.insert({{any(*random), any(*random)}, {ranks[static_cast<size_t>(made - n_letters)], made}});
+    rules.insert(
+        {{any(*random), any(*random)}, {ranks[static_cast<size_t>(made - n_letters)], made}});
   }
   return rules;
 }
@@ -59,7 +61,8 @@ TEST(Merger, EqualsTheDefinitionOnRandomMerges) {
     Merger merger(table);
     for (const size_t n : {0u, 1u, 2u, 3u, 17u, 47u, 48u, 49u, 50u, 130u, 400u}) {
       std::vector<TokenId> symbols(n);
-      for (TokenId& s : symbols) s = std::uniform_int_distribution<TokenId>(0, n_letters - 1)(random);
+      for (TokenId& s : symbols)
+        s = std::uniform_int_distribution<TokenId>(0, n_letters - 1)(random);
       std::vector<TokenId> merged = symbols;
       merger.merge(&merged);
       ASSERT_EQ(merged, naive(rules, symbols)) << n << " symbols";

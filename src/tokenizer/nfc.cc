@@ -1,4 +1,5 @@
-// NFC. Source: Unicode Standard Annex 15 and chapter 3.11-3.12 of the standard (Hangul by arithmetic).
+// NFC. Source: Unicode Standard Annex 15 and chapter 3.11-3.12 of the standard (Hangul by
+// arithmetic).
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -16,7 +17,8 @@ using tables::Decomposition;
 
 constexpr char32_t kHangul = 0xAC00, kLead = 0x1100, kVowel = 0x1161, kTail = 0x11A7;
 constexpr char32_t kVowels = 21, kTails = 28, kSyllables = 19 * kVowels * kTails;
-// An invalid byte b travels as kRawByte + b: above all code points, without class, composing with nothing.
+// An invalid byte b travels as kRawByte + b: above all code points, without class, composing with
+// nothing.
 constexpr char32_t kRawByte = 0x110000;
 
 struct Item {
@@ -26,8 +28,9 @@ struct Item {
 
 uint8_t combining_class(char32_t code) {
   if (code < 0x300) return 0;
-  const auto* it = std::lower_bound(std::begin(kCombiningClasses), std::end(kCombiningClasses), code,
-                                    [](const CombiningClass& a, char32_t c) { return a.code < c; });
+  const auto* it =
+      std::lower_bound(std::begin(kCombiningClasses), std::end(kCombiningClasses), code,
+                       [](const CombiningClass& a, char32_t c) { return a.code < c; });
   return it != std::end(kCombiningClasses) && it->code == code ? it->value : uint8_t{0};
 }
 
@@ -42,7 +45,8 @@ void decompose(char32_t code, std::vector<Item>* out) {
   }
   const auto* it = std::lower_bound(std::begin(kDecompositions), std::end(kDecompositions), code,
                                     [](const Decomposition& a, char32_t c) { return a.code < c; });
-  if (it == std::end(kDecompositions) || it->code != code) return out->push_back({code, combining_class(code)});
+  if (it == std::end(kDecompositions) || it->code != code)
+    return out->push_back({code, combining_class(code)});
   for (uint32_t i = 0; i < it->n; ++i) {
     const char32_t part = kExpansions[it->first + i];
     out->push_back({part, combining_class(part)});
@@ -54,14 +58,15 @@ char32_t compose(char32_t first, char32_t second) {
   if (first >= kLead && first < kLead + 19 && second >= kVowel && second < kVowel + kVowels) {
     return kHangul + ((first - kLead) * kVowels + second - kVowel) * kTails;
   }
-  if (first >= kHangul && first < kHangul + kSyllables && (first - kHangul) % kTails == 0 && second > kTail &&
-      second < kTail + kTails) {
+  if (first >= kHangul && first < kHangul + kSyllables && (first - kHangul) % kTails == 0 &&
+      second > kTail && second < kTail + kTails) {
     return first + second - kTail;
   }
   const auto* it = std::lower_bound(
       std::begin(kCompositions), std::end(kCompositions), std::pair(first, second),
       [](const Composition& a, const auto& pair) { return std::pair(a.first, a.second) < pair; });
-  return it != std::end(kCompositions) && it->first == first && it->second == second ? it->composed : 0;
+  return it != std::end(kCompositions) && it->first == first && it->second == second ? it->composed
+                                                                                     : 0;
 }
 
 // Canonical order: runs of marks sorted by class, equals keeping their order.
@@ -70,7 +75,8 @@ void reorder(std::vector<Item>* items) {
     size_t end = i + 1;
     if ((*items)[i].ccc != 0) {
       while (end < items->size() && (*items)[end].ccc != 0) ++end;
-      std::stable_sort(items->begin() + static_cast<ptrdiff_t>(i), items->begin() + static_cast<ptrdiff_t>(end),
+      std::stable_sort(items->begin() + static_cast<ptrdiff_t>(i),
+                       items->begin() + static_cast<ptrdiff_t>(end),
                        [](const Item& a, const Item& b) { return a.ccc < b.ccc; });
     }
     i = end;
@@ -122,8 +128,8 @@ void append_nfc(const char* p, const char* end, std::vector<Item>* items, std::s
 
 }  // namespace
 
-// A safe character starts afresh: it has class 0 and composes with nothing before it. So only stretches of unsafe ones
-// change, together with the character in front of each.
+// A safe character starts afresh: it has class 0 and composes with nothing before it. So only
+// stretches of unsafe ones change, together with the character in front of each.
 bool to_nfc(std::string_view text, std::string* out) {
   const char* const end = text.data() + text.size();
   const char* done = text.data();  // all before is in out

@@ -1,4 +1,5 @@
-// Expected values: Unicode's NormalizationTest.txt and Hugging Face's normalizers.NFC (tokenizers 0.23.3).
+// Expected values: Unicode's NormalizationTest.txt and Hugging Face's normalizers.NFC (tokenizers
+// 0.23.3).
 #include <gtest/gtest.h>
 
 #include "tokenizer/unicode.h"
@@ -13,7 +14,8 @@ std::string nfc(std::string_view text) {
 
 TEST(Nfc, TextThatIsItsOwnNfcIsLeftAlone) {
   std::string out = "untouched";
-  for (const std::string_view text : {"", "plain", "naïve café", "中文 한국어", "😀", "\xFF\x80", "\xC3"}) {
+  for (const std::string_view text :
+       {"", "plain", "naïve café", "中文 한국어", "😀", "\xFF\x80", "\xC3"}) {
     EXPECT_FALSE(to_nfc(text, &out)) << text;
   }
   EXPECT_EQ(out, "untouched");
@@ -21,7 +23,7 @@ TEST(Nfc, TextThatIsItsOwnNfcIsLeftAlone) {
 
 TEST(Nfc, Composes) {
   EXPECT_EQ(nfc("e\u0301"), "\u00e9");
-  EXPECT_EQ(nfc("\u212b"), "\u00c5");        // Angstrom sign
+  EXPECT_EQ(nfc("\u212b"), "\u00c5");  // Angstrom sign
   EXPECT_EQ(nfc("A\u030a"), "\u00c5");
   EXPECT_EQ(nfc("o\u0302\u0323"), "\u1ed9");  // reordered first
   EXPECT_EQ(nfc("\u1e9b\u0323"), "\u1e9b\u0323");
@@ -48,11 +50,17 @@ TEST(Nfc, MarksNewerThanUnicode9StayInPlace) {
   EXPECT_EQ(nfc("\U000105d2\u0307"), "\U000105d2\u0307");
 }
 
-TEST(Nfc, OnlyStretchesChange) { EXPECT_EQ(nfc("one e\u0301 two a\u030a three"), "one é two å three"); }
+TEST(Nfc, OnlyStretchesChange) {
+  EXPECT_EQ(nfc("one e\u0301 two a\u030a three"), "one é two å three");
+}
 
 TEST(Nfc, InvalidBytesPassThrough) {
-  EXPECT_EQ(nfc("\xFF" "e\u0301\xE4\xB8"), "\xFF\u00e9\xE4\xB8");
-  EXPECT_EQ(nfc("e\xCC" "e\u0301"), "e\xCC\u00e9");
+  EXPECT_EQ(nfc("\xFF"
+                "e\u0301\xE4\xB8"),
+            "\xFF\u00e9\xE4\xB8");
+  EXPECT_EQ(nfc("e\xCC"
+                "e\u0301"),
+            "e\xCC\u00e9");
 }
 
 TEST(Nfc, ManyMarksTakeLinearTime) {

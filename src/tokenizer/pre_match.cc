@@ -15,7 +15,8 @@ const char* contraction(const char* p, const char* end, bool fold) {
   if (first == 'l' && second == 'l') return p + 3;
   if (first == 'd') return p + 2;
   constexpr std::string_view kLongS = "\xC5\xBF";
-  if (fold && std::string_view(p + 1, static_cast<size_t>(end - p - 1)).starts_with(kLongS)) return p + 3;
+  if (fold && std::string_view(p + 1, static_cast<size_t>(end - p - 1)).starts_with(kLongS))
+    return p + 3;
   return p;
 }
 

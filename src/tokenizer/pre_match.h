@@ -1,5 +1,6 @@
-// The pieces that the original regular expressions share, as matchers: each takes the rest of a text, [p, end), and
-// returns where its match ends, or p itself if there is none. They are greedy with the regex's own backtracking.
+// The pieces that the original regular expressions share, as matchers: each takes the rest of a
+// text, [p, end), and returns where its match ends, or p itself if there is none. They are greedy
+// with the regex's own backtracking.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +39,8 @@ inline const char* newlines(const char* p, const char* end, bool slash_too = fal
   return p;
 }
 
-// (?i:'s|'t|'re|'ve|'m|'ll|'d); with fold false only in lower case. Long s (U+017F) is an s to (?i).
+// (?i:'s|'t|'re|'ve|'m|'ll|'d); with fold false only in lower case. Long s (U+017F) is an s to
+// (?i).
 const char* contraction(const char* p, const char* end, bool fold);
 
 // \p{N}{1,max}
@@ -54,7 +56,8 @@ inline const char* digits(int max, const char* p, const char* end) {
 // \s*[\r\n]+|\s+(?!\S)|\s+ with newline_rule, else \s+(?!\S)|\s+
 const char* white_space(const char* p, const char* end, bool newline_rule);
 
-// A regex split with behaviour "isolated": calls then(begin, end) for each match and for what lies between matches.
+// A regex split with behaviour "isolated": calls then(begin, end) for each match and for what lies
+// between matches.
 template <typename Match, typename Then>
 void isolate(const char* p, const char* end, Match match, Then then) {
   const char* gap = p;
@@ -73,7 +76,9 @@ void isolate(const char* p, const char* end, Match match, Then then) {
 
 // The last stage of a splitter: records where the piece ends.
 inline auto record(std::string_view text, std::vector<size_t>* ends) {
-  return [begin = text.data(), ends](const char*, const char* e) { ends->push_back(static_cast<size_t>(e - begin)); };
+  return [begin = text.data(), ends](const char*, const char* e) {
+    ends->push_back(static_cast<size_t>(e - begin));
+  };
 }
 
 }  // namespace tempo9::tokenizer

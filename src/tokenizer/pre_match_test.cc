@@ -14,14 +14,17 @@ size_t taken(std::string_view text, Match match) {
 TEST(Contraction, WithAndWithoutFolding) {
   const auto folded = [](const char* p, const char* end) { return contraction(p, end, true); };
   const auto exact = [](const char* p, const char* end) { return contraction(p, end, false); };
-  for (const std::string_view text : {"'s", "'t", "'m", "'d"}) EXPECT_EQ(taken(text, exact), 2u) << text;
-  for (const std::string_view text : {"'re", "'ve", "'ll"}) EXPECT_EQ(taken(text, exact), 3u) << text;
+  for (const std::string_view text : {"'s", "'t", "'m", "'d"})
+    EXPECT_EQ(taken(text, exact), 2u) << text;
+  for (const std::string_view text : {"'re", "'ve", "'ll"})
+    EXPECT_EQ(taken(text, exact), 3u) << text;
   EXPECT_EQ(taken("'S", folded), 2u);
   EXPECT_EQ(taken("'S", exact), 0u);
   EXPECT_EQ(taken("'Ll", folded), 3u);
   EXPECT_EQ(taken("'ſ", folded), 3u);
   EXPECT_EQ(taken("'ſ", exact), 0u);
-  for (const std::string_view text : {"'", "'r", "'x", "s", "'l", "''s"}) EXPECT_EQ(taken(text, folded), 0u) << text;
+  for (const std::string_view text : {"'", "'r", "'x", "s", "'l", "''s"})
+    EXPECT_EQ(taken(text, folded), 0u) << text;
 }
 
 TEST(WhiteSpace, GivesBackTheLastOneBeforeText) {

@@ -1,4 +1,5 @@
-// The splitters that are one regular expression. Each quotes it, as the original tokenizer.json has it.
+// The splitters that are one regular expression. Each quotes it, as the original tokenizer.json has
+// it.
 #include "tokenizer/pre_match.h"
 #include "tokenizer/pre_splitters.h"
 
@@ -25,21 +26,25 @@ const char* spaced_without(ClassMask set, const char* p, const char* end) {
 }
 
 // Llama 3, Qwen2, Qwen3.5 and their like differ in two numbers:
-// "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[letters]+|\p{N}{1,n}| ?[^\s letters \p{N}]+[\r\n]*
+// "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[letters]+|\p{N}{1,n}| ?[^\s letters
+// \p{N}]+[\r\n]*
 //  |\s*[\r\n]+|\s+(?!\S)|\s+"
 const char* match_llama3(ClassMask letters, int n_digits, const char* p, const char* end) {
   if (const char* q = contraction(p, end, true); q > p) return q;
   if (const char* q = prefixed_word(letters, p, end); q > p) return q;
   if (const char* q = digits(n_digits, p, end); q > p) return q;
-  if (const char* q = spaced_without(kWhite | letters | kNumber, p, end); q > p) return newlines(q, end);
+  if (const char* q = spaced_without(kWhite | letters | kNumber, p, end); q > p)
+    return newlines(q, end);
   return white_space(p, end, true);
 }
 
-// "[upper]*[lower]+" (needs_lower) or "[upper]+[lower]*", where upper = Lu Lt Lm Lo M and lower = Ll Lm Lo M.
+// "[upper]*[lower]+" (needs_lower) or "[upper]+[lower]*", where upper = Lu Lt Lm Lo M and lower =
+// Ll Lm Lo M.
 const char* cased_word(bool needs_lower, const char* p, const char* end) {
   constexpr ClassMask kBoth = kModifier | kOtherLetter | kMark;
   constexpr ClassMask kUppers = kUpper | kTitle | kBoth, kLowers = kLower | kBoth;
-  const char* after_both = nullptr;  // where [upper]* may give back to: behind it, [lower]+ has one character at least
+  const char* after_both =
+      nullptr;  // where [upper]* may give back to: behind it, [lower]+ has one character at least
   const char* q = p;
   while (q < end) {
     const Character c = decode(q, end);
@@ -98,17 +103,23 @@ void split_gpt2(std::string_view text, std::vector<size_t>* ends) {
 }
 
 void split_llama3(std::string_view text, std::vector<size_t>* ends) {
-  const auto match = [](const char* p, const char* end) { return match_llama3(kLetter, 3, p, end); };
+  const auto match = [](const char* p, const char* end) {
+    return match_llama3(kLetter, 3, p, end);
+  };
   isolate(text.data(), text.data() + text.size(), match, record(text, ends));
 }
 
 void split_qwen2(std::string_view text, std::vector<size_t>* ends) {
-  const auto match = [](const char* p, const char* end) { return match_llama3(kLetter, 1, p, end); };
+  const auto match = [](const char* p, const char* end) {
+    return match_llama3(kLetter, 1, p, end);
+  };
   isolate(text.data(), text.data() + text.size(), match, record(text, ends));
 }
 
 void split_qwen35(std::string_view text, std::vector<size_t>* ends) {
-  const auto match = [](const char* p, const char* end) { return match_llama3(kLetter | kMark, 1, p, end); };
+  const auto match = [](const char* p, const char* end) {
+    return match_llama3(kLetter | kMark, 1, p, end);
+  };
   isolate(text.data(), text.data() + text.size(), match, record(text, ends));
 }
 

@@ -43,7 +43,8 @@ TEST(PreTokenizer, PiecesAreTheTextWhateverItIs) {
       std::string text;
       for (auto n = random() % 40; n > 0; --n) {
         constexpr std::string_view kSome = " \n\r\ta1.'sLé\xCC\x81中\xFF";
-        text.push_back(random() % 3 != 0 ? kSome[random() % kSome.size()] : static_cast<char>(random() % 256));
+        text.push_back(random() % 3 != 0 ? kSome[random() % kSome.size()]
+                                         : static_cast<char>(random() % 256));
       }
       const Strings found = pieces(pre, text);
       for (const std::string& piece : found) ASSERT_FALSE(piece.empty()) << pre;

@@ -1,4 +1,5 @@
-// The tokenizer.* keys of a GGUF file. Source: ggml's docs/gguf.md; defaults for absent keys as llama.cpp has them.
+// The tokenizer.* keys of a GGUF file. Source: ggml's docs/gguf.md; defaults for absent keys as
+// llama.cpp has them.
 #include "gguf/gguf.h"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/tokenizer.h"
@@ -6,11 +7,14 @@
 namespace tempo9::tokenizer {
 namespace {
 
-Result<TokenId> read_id(const gguf::File& file, std::string_view key, size_t n_tokens, TokenId fallback) {
-  if (file.find(key) == nullptr) return fallback >= 0 && static_cast<size_t>(fallback) < n_tokens ? fallback : -1;
+Result<TokenId> read_id(const gguf::File& file, std::string_view key, size_t n_tokens,
+                        TokenId fallback) {
+  if (file.find(key) == nullptr)
+    return fallback >= 0 && static_cast<size_t>(fallback) < n_tokens ? fallback : -1;
   T9_TRY(const uint64_t id, file.get_uint(key));
   if (id >= n_tokens) {
-    return make_error(ErrorCode::kCorrupt, "{} is {}, expected below the {} tokens of the file", key, id, n_tokens);
+    return make_error(ErrorCode::kCorrupt, "{} is {}, expected below the {} tokens of the file",
+                      key, id, n_tokens);
   }
   return static_cast<TokenId>(id);
 }
@@ -28,7 +32,8 @@ Result<VocabData> read_vocab(const gguf::File& file) {
   for (const double score : scores) vocab.scores.push_back(static_cast<float>(score));
   T9_TRY(const std::vector<int64_t> types, file.get_ints("tokenizer.ggml.token_type"));
   vocab.types.reserve(types.size());
-  for (const int64_t type : types) vocab.types.push_back(type >= 0 && type < 100 ? static_cast<int32_t>(type) : 0);
+  for (const int64_t type : types)
+    vocab.types.push_back(type >= 0 && type < 100 ? static_cast<int32_t>(type) : 0);
 
   const size_t n = vocab.tokens.size();
   const bool sentencepiece = vocab.model == "llama";

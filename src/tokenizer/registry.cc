@@ -18,13 +18,15 @@ constexpr Family kFamilies[] = {
 
 Status check_length(std::string_view what, size_t n, size_t n_tokens) {
   if (n == 0 || n == n_tokens) return {};
-  return make_error(ErrorCode::kCorrupt, "{} has {} entries, but tokenizer.ggml.tokens has {}; they must agree", what, n,
+  return make_error(ErrorCode::kCorrupt,
+                    "{} has {} entries, but tokenizer.ggml.tokens has {}; they must agree", what, n,
                     n_tokens);
 }
 
 Status check_id(std::string_view what, TokenId id, size_t n_tokens) {
   if (id >= -1 && id < static_cast<int64_t>(n_tokens)) return {};
-  return make_error(ErrorCode::kCorrupt, "tokenizer.ggml.{}_token_id is {}, expected below the {} tokens of the file",
+  return make_error(ErrorCode::kCorrupt,
+                    "tokenizer.ggml.{}_token_id is {}, expected below the {} tokens of the file",
                     what, id, n_tokens);
 }
 
@@ -33,7 +35,9 @@ Status check_id(std::string_view what, TokenId id, size_t n_tokens) {
 Status check_vocab(const VocabData& vocab) {
   const size_t n = vocab.tokens.size();
   if (n == 0) return make_error(ErrorCode::kCorrupt, "tokenizer.ggml.tokens is missing or empty");
-  if (n > INT32_MAX) return make_error(ErrorCode::kCorrupt, "tokenizer.ggml.tokens has {} entries, at most 2^31-1", n);
+  if (n > INT32_MAX)
+    return make_error(ErrorCode::kCorrupt, "tokenizer.ggml.tokens has {} entries, at most 2^31-1",
+                      n);
   T9_TRY(check_length("tokenizer.ggml.scores", vocab.scores.size(), n));
   T9_TRY(check_length("tokenizer.ggml.token_type", vocab.types.size(), n));
   T9_TRY(check_id("bos", vocab.bos, n));
@@ -54,7 +58,8 @@ Result<std::unique_ptr<Tokenizer>> make_tokenizer(VocabData vocab) {
     }
     known.push_back(family.model);
   }
-  return make_error(ErrorCode::kUnsupported, "tokenizer.ggml.model '{}' is not supported; known are: {}", vocab.model,
+  return make_error(ErrorCode::kUnsupported,
+                    "tokenizer.ggml.model '{}' is not supported; known are: {}", vocab.model,
                     fmt::join(known, ", "));
 }
 

@@ -41,7 +41,8 @@ TEST(Registry, UnknownNamesAreRefusedWithTheKnownOnes) {
   vocab.model = "rwkv";
   Error error = error_of(vocab);
   EXPECT_EQ(error.code, ErrorCode::kUnsupported);
-  for (const char* word : {"rwkv", "gpt2", "llama", "gemma4"}) EXPECT_THAT(error.message, HasSubstr(word));
+  for (const char* word : {"rwkv", "gpt2", "llama", "gemma4"})
+    EXPECT_THAT(error.message, HasSubstr(word));
   vocab = tiny();
   vocab.pre = "qwen9";
   error = error_of(vocab);

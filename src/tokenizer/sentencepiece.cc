@@ -1,6 +1,7 @@
-// tokenizer.ggml.model "llama" (SentencePiece BPE: Llama 2, Mistral, Gemma 2 and 3) and "gemma4": characters are merged
-// over the whole text, a space being U+2581; what is no token goes as bytes. Source: Kudo and Richardson 2018
-// (arXiv:1808.06226). "llama" files hold scores: the merges, in order, follow from them. "gemma4" files list them.
+// tokenizer.ggml.model "llama" (SentencePiece BPE: Llama 2, Mistral, Gemma 2 and 3) and "gemma4":
+// characters are merged over the whole text, a space being U+2581; what is no token goes as bytes.
+// Source: Kudo and Richardson 2018 (arXiv:1808.06226). "llama" files hold scores: the merges, in
+// order, follow from them. "gemma4" files list them.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -41,8 +42,8 @@ int byte_of(std::string_view spelling) {
   return value;
 }
 
-// Which characters stand side by side within some token: no merge can reach over two that never do, so a text may be
-// cut there. A set of hashes; a false yes only makes a longer stretch.
+// Which characters stand side by side within some token: no merge can reach over two that never do,
+// so a text may be cut there. A set of hashes; a false yes only makes a longer stretch.
 class Neighbours {
  public:
   void add(char32_t left, char32_t right) {
@@ -74,9 +75,11 @@ class SentencePiece final : public VocabTokenizer {
     return std::unique_ptr<Tokenizer>(std::move(made));
   }
 
-  void encode(std::string_view text, const EncodeOptions& options, std::vector<TokenId>* out) const override {
+  void encode(std::string_view text, const EncodeOptions& options,
+              std::vector<TokenId>* out) const override {
     Session session(*this);
-    encode_around_specials(text, options, out, [&](std::string_view raw) { session.encode(raw, out); });
+    encode_around_specials(text, options, out,
+                           [&](std::string_view raw) { session.encode(raw, out); });
   }
 
   std::string decode(std::span<const TokenId> ids, bool spell_control) const override {
@@ -112,7 +115,9 @@ class SentencePiece final : public VocabTokenizer {
     add_specials([&](TokenId id) { return std::string(forms_[static_cast<size_t>(id)]); });
   }
 
-  bool is_text(TokenId id) const { return type(id) == TokenType::kNormal || type(id) == TokenType::kUserDefined; }
+  bool is_text(TokenId id) const {
+    return type(id) == TokenType::kNormal || type(id) == TokenType::kUserDefined;
+  }
 
   void note_neighbours(std::string_view form) {
     const char* end = form.data() + form.size();
@@ -141,7 +146,8 @@ class SentencePiece final : public VocabTokenizer {
 
     void encode(std::string_view text, std::vector<TokenId>* out) {
       const char* const end = text.data() + text.size();
-      bool prefix = model_.add_space_prefix_;  // stands in front of the first stretch, not in the text
+      bool prefix =
+          model_.add_space_prefix_;  // stands in front of the first stretch, not in the text
       char32_t left = prefix ? kSpaceCode : kInvalid;
       const char* begin = text.data();
       for (const char* p = begin; p < end;) {
@@ -178,7 +184,8 @@ class SentencePiece final : public VocabTokenizer {
     }
 
     void add_character(char32_t code, std::string_view bytes) {
-      const TokenId id = code < 128 ? model_.ascii_[code] : model_.forms_index_.find(model_.forms_, bytes);
+      const TokenId id =
+          code < 128 ? model_.ascii_[code] : model_.forms_index_.find(model_.forms_, bytes);
       if (id >= 0 && code != kInvalid) {
         symbols_.push_back(id);
         return;
@@ -208,18 +215,21 @@ class SentencePiece final : public VocabTokenizer {
   std::array<TokenId, 128> ascii_;
 };
 
-// A token is made from any two tokens whose joining it is. Tokens go by falling score, user-defined ones first; ties
-// between the ways to make them as Hugging Face's converter breaks them, so that both give the same ids: the longer
-// left part first, then the longer right part, then the order of the vocabulary.
+// A token is made from any two tokens whose joining it is. Tokens go by falling score, user-defined
+// ones first; ties between the ways to make them as Hugging Face's converter breaks them, so that
+// both give the same ids: the longer left part first, then the longer right part, then the order of
+// the vocabulary.
 void SentencePiece::derive_merges() {
   const auto score = [&](TokenId id) {
     return type(id) == TokenType::kUserDefined ? INFINITY : vocab().scores[static_cast<size_t>(id)];
   };
   std::vector<TokenId> order;
   for (TokenId id = 0; id < size(); ++id) {
-    if (is_text(id) && forms_index_.find(forms_, forms_[static_cast<size_t>(id)]) == id) order.push_back(id);
+    if (is_text(id) && forms_index_.find(forms_, forms_[static_cast<size_t>(id)]) == id)
+      order.push_back(id);
   }
-  std::stable_sort(order.begin(), order.end(), [&](TokenId a, TokenId b) { return score(a) > score(b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](TokenId a, TokenId b) { return score(a) > score(b); });
 
   struct Way {
     uint32_t n_left, n_right;  // characters
@@ -244,17 +254,19 @@ void SentencePiece::derive_merges() {
       const auto n_right = static_cast<uint32_t>(cuts.size() - n_left);
       ways.push_back({static_cast<uint32_t>(n_left), n_right, left, right, order[i]});
     }
-    if (i + 1 == order.size() || score(order[i + 1]) < score(order[i])) group_ends.push_back(ways.size());
+    if (i + 1 == order.size() || score(order[i + 1]) < score(order[i]))
+      group_ends.push_back(ways.size());
   }
   merges_.reserve(ways.size());
   uint32_t rank = 0;
   size_t begin = 0;
   for (const size_t end : group_ends) {
-    std::stable_sort(ways.begin() + static_cast<ptrdiff_t>(begin), ways.begin() + static_cast<ptrdiff_t>(end),
-                     [](const Way& a, const Way& b) {
+    std::stable_sort(ways.begin() + static_cast<ptrdiff_t>(begin),
+                     ways.begin() + static_cast<ptrdiff_t>(end), [](const Way& a, const Way& b) {
                        return a.n_left != b.n_left ? a.n_left > b.n_left : a.n_right > b.n_right;
                      });
-    for (; begin < end; ++begin) merges_.add(ways[begin].left, ways[begin].right, {rank++, ways[begin].merged});
+    for (; begin < end; ++begin)
+      merges_.add(ways[begin].left, ways[begin].right, {rank++, ways[begin].merged});
   }
 }
 
@@ -262,7 +274,9 @@ void SentencePiece::derive_merges() {
 
 Result<std::unique_ptr<Tokenizer>> make_sentencepiece(VocabData vocab) {
   if (vocab.scores.empty()) {
-    return make_error(ErrorCode::kCorrupt, "tokenizer.ggml.scores is missing; a tokenizer.ggml.model of 'llama' needs it");
+    return make_error(
+        ErrorCode::kCorrupt,
+        "tokenizer.ggml.scores is missing; a tokenizer.ggml.model of 'llama' needs it");
   }
   for (size_t i = 0; i < vocab.scores.size(); ++i) {
     if (std::isnan(vocab.scores[i])) {
@@ -273,6 +287,8 @@ Result<std::unique_ptr<Tokenizer>> make_sentencepiece(VocabData vocab) {
   return SentencePiece::make(std::move(vocab), add_space_prefix);
 }
 
-Result<std::unique_ptr<Tokenizer>> make_gemma4(VocabData vocab) { return SentencePiece::make(std::move(vocab), false); }
+Result<std::unique_ptr<Tokenizer>> make_gemma4(VocabData vocab) {
+  return SentencePiece::make(std::move(vocab), false);
+}
 
 }  // namespace tempo9::tokenizer

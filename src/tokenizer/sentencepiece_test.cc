@@ -5,7 +5,8 @@
 namespace tempo9::tokenizer {
 namespace {
 
-std::vector<TokenId> encode(const Tokenizer& tokenizer, std::string_view text, EncodeOptions options = {}) {
+std::vector<TokenId> encode(const Tokenizer& tokenizer, std::string_view text,
+                            EncodeOptions options = {}) {
   std::vector<TokenId> ids;
   tokenizer.encode(text, options, &ids);
   return ids;
@@ -44,7 +45,8 @@ TEST(SentencePiece, SpacePrefix) {
   EXPECT_EQ(encode(**made, "a", {.add_special = true}), (std::vector<TokenId>{1, kFirst + 2}));
   EXPECT_EQ(encode(**made, ""), (std::vector<TokenId>{}));
   EXPECT_EQ((*made)->decode(encode(**made, " a"), false), " a");
-  EXPECT_EQ(encode(**made, "a</s>a", {.parse_control = true}), (std::vector<TokenId>{kFirst + 2, 2, kFirst + 2}));
+  EXPECT_EQ(encode(**made, "a</s>a", {.parse_control = true}),
+            (std::vector<TokenId>{kFirst + 2, 2, kFirst + 2}));
   vocab.add_space_prefix = false;
   made = make_tokenizer(vocab);
   EXPECT_EQ(encode(**made, "a"), (std::vector<TokenId>{kFirst + 1}));
@@ -94,7 +96,8 @@ TEST(SentencePiece, UserDefinedRunsOfSpaces) {
 TEST(SentencePiece, PlainTextNeverGivesControlTokens) {
   VocabData vocab = pieces({"<", "/", "s", ">", "</", "s>"});
   vocab.add_space_prefix = false;
-  EXPECT_EQ(encode(**make_tokenizer(vocab), "</s>"), (std::vector<TokenId>{kFirst + 4, kFirst + 5}));
+  EXPECT_EQ(encode(**make_tokenizer(vocab), "</s>"),
+            (std::vector<TokenId>{kFirst + 4, kFirst + 5}));
 }
 
 TEST(Gemma4, MergesAreListed) {
@@ -104,7 +107,8 @@ TEST(Gemma4, MergesAreListed) {
   vocab.merges = {"▁ a", "a b", "\n \n"};
   const auto made = make_tokenizer(vocab);
   ASSERT_TRUE(made) << made.error().message;
-  EXPECT_EQ(encode(**made, "ab ab\n\n"), (std::vector<TokenId>{kFirst + 3, kFirst + 4, kFirst + 2, kFirst + 6}));
+  EXPECT_EQ(encode(**made, "ab ab\n\n"),
+            (std::vector<TokenId>{kFirst + 3, kFirst + 4, kFirst + 2, kFirst + 6}));
 }
 
 }  // namespace

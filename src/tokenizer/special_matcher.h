@@ -1,5 +1,5 @@
-// Finds the tokens that are matched by their spelling before anything else looks at a text: user-defined ones always,
-// control tokens where they are asked for. Leftmost first, then longest.
+// Finds the tokens that are matched by their spelling before anything else looks at a text:
+// user-defined ones always, control tokens where they are asked for. Leftmost first, then longest.
 #pragma once
 
 #include <array>
@@ -33,7 +33,9 @@ class SpecialMatcher {
     TokenId id = -1;
     bool control = false;
   };
-  static uint64_t edge(uint32_t node, unsigned char byte) { return static_cast<uint64_t>(node) << 8 | byte; }
+  static uint64_t edge(uint32_t node, unsigned char byte) {
+    return static_cast<uint64_t>(node) << 8 | byte;
+  }
 
   // A trie: node 0 is the root, edges by (node, byte).
   std::vector<Node> nodes_ = std::vector<Node>(1);

@@ -20,14 +20,16 @@ Character decode_multibyte(const char* p, const char* end) {
   }
   if (byte >= 0xE0 && byte < 0xF0) {
     if (left < 3 || !continues(p + 1) || !continues(p + 2)) return kInvalidByte;
-    const char32_t code = low_bits(p, 0x0F) << 12 | low_bits(p + 1, 0x3F) << 6 | low_bits(p + 2, 0x3F);
+    const char32_t code =
+        low_bits(p, 0x0F) << 12 | low_bits(p + 1, 0x3F) << 6 | low_bits(p + 2, 0x3F);
     if (code < 0x800 || (code >= 0xD800 && code < 0xE000)) return kInvalidByte;
     return {code, 3, classes_of(code)};
   }
   if (byte >= 0xF0 && byte < 0xF5) {
-    if (left < 4 || !continues(p + 1) || !continues(p + 2) || !continues(p + 3)) return kInvalidByte;
-    const char32_t code = low_bits(p, 0x07) << 18 | low_bits(p + 1, 0x3F) << 12 | low_bits(p + 2, 0x3F) << 6 |
-                          low_bits(p + 3, 0x3F);
+    if (left < 4 || !continues(p + 1) || !continues(p + 2) || !continues(p + 3))
+      return kInvalidByte;
+    const char32_t code = low_bits(p, 0x07) << 18 | low_bits(p + 1, 0x3F) << 12 |
+                          low_bits(p + 2, 0x3F) << 6 | low_bits(p + 3, 0x3F);
     if (code < 0x10000 || code >= 0x110000) return kInvalidByte;
     return {code, 4, classes_of(code)};
   }

@@ -18,7 +18,8 @@ struct Composition {
   char32_t first, second, composed;
 };
 
-// Class of code point c: kClassMasks[kClassBlocks[kClassIndex[c / size] * size + c % size]]. Block 0 is ASCII.
+// Class of code point c: kClassMasks[kClassBlocks[kClassIndex[c / size] * size + c % size]]. Block
+// 0 is ASCII.
 inline constexpr uint32_t kClassBlockSize = 128;
 #include "tokenizer/unicode_class.inc"  // NOLINT
 

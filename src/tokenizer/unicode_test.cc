@@ -17,8 +17,8 @@ TEST(Decode, ValidSequences) {
 
 TEST(Decode, InvalidBytesAreCharactersOfTheirOwn) {
   for (const std::string_view bad :
-       {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF8\x88\x80\x80", "\xFF",
-        "\xC3", "\xE4\xB8", "\xF0\x9F\x98", "\xC3(", "\xE4\xB8("}) {
+       {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80",
+        "\xF8\x88\x80\x80", "\xFF", "\xC3", "\xE4\xB8", "\xF0\x9F\x98", "\xC3(", "\xE4\xB8("}) {
     EXPECT_EQ(first(bad).code, kInvalid) << testing::PrintToString(bad);
     EXPECT_EQ(first(bad).n_bytes, 1u);
     EXPECT_EQ(first(bad).classes, 0u);

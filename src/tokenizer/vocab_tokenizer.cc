@@ -7,13 +7,15 @@ namespace tempo9::tokenizer {
 namespace {
 
 TokenType checked_type(int32_t value) {
-  const bool known = value >= static_cast<int32_t>(TokenType::kNormal) && value <= static_cast<int32_t>(TokenType::kByte);
+  const bool known = value >= static_cast<int32_t>(TokenType::kNormal) &&
+                     value <= static_cast<int32_t>(TokenType::kByte);
   return known ? static_cast<TokenType>(value) : TokenType::kNormal;
 }
 
 }  // namespace
 
-VocabTokenizer::VocabTokenizer(VocabData vocab) : vocab_(std::move(vocab)), ends_(find_end_tokens(vocab_)) {
+VocabTokenizer::VocabTokenizer(VocabData vocab)
+    : vocab_(std::move(vocab)), ends_(find_end_tokens(vocab_)) {
   const size_t n = vocab_.tokens.size();
   types_.assign(n, TokenType::kNormal);
   for (size_t i = 0; i < vocab_.types.size(); ++i) types_[i] = checked_type(vocab_.types[i]);
@@ -22,7 +24,8 @@ VocabTokenizer::VocabTokenizer(VocabData vocab) : vocab_(std::move(vocab)), ends
 }
 
 std::string_view VocabTokenizer::token_bytes(TokenId id, bool spell_control) const {
-  if (is_control(id)) return spell_control ? std::string_view(vocab_.tokens[static_cast<size_t>(id)]) : "";
+  if (is_control(id))
+    return spell_control ? std::string_view(vocab_.tokens[static_cast<size_t>(id)]) : "";
   return pieces_[static_cast<size_t>(id)];
 }
 
@@ -35,7 +38,8 @@ std::string VocabTokenizer::decode(std::span<const TokenId> ids, bool spell_cont
 Status read_merges(const Tokenizer& tokenizer, MergeTable* table) {
   const VocabData& vocab = tokenizer.vocab();
   if (vocab.merges.size() > UINT32_MAX - 1) {
-    return make_error(ErrorCode::kCorrupt, "tokenizer.ggml.merges has {} entries, expected fewer than 2^32",
+    return make_error(ErrorCode::kCorrupt,
+                      "tokenizer.ggml.merges has {} entries, expected fewer than 2^32",
                       vocab.merges.size());
   }
   table->reserve(vocab.merges.size());
@@ -44,7 +48,8 @@ Status read_merges(const Tokenizer& tokenizer, MergeTable* table) {
     const std::string_view merge = vocab.merges[rank];
     // A token may hold a space itself, so the cut is the first space that leaves two tokens.
     TokenId left = -1, right = -1, merged = -1;
-    for (size_t space = merge.find(' ', 1); space != std::string_view::npos; space = merge.find(' ', space + 1)) {
+    for (size_t space = merge.find(' ', 1); space != std::string_view::npos;
+         space = merge.find(' ', space + 1)) {
       left = tokenizer.find(merge.substr(0, space));
       right = tokenizer.find(merge.substr(space + 1));
       joined.assign(merge.substr(0, space)).append(merge.substr(space + 1));
@@ -54,7 +59,8 @@ Status read_merges(const Tokenizer& tokenizer, MergeTable* table) {
     }
     if (merged < 0) {
       return make_error(ErrorCode::kCorrupt,
-                        "tokenizer.ggml.merges[{}] is '{}', expected two tokens of the file with a space between them, "
+                        "tokenizer.ggml.merges[{}] is '{}', expected two tokens of the file with a "
+                        "space between them, "
                         "whose joining is a token too",
                         rank, merge);
     }

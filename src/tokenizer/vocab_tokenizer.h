@@ -1,4 +1,5 @@
-// What all families share: the vocabulary, its index, the tokens matched by spelling, and the bytes of each token.
+// What all families share: the vocabulary, its index, the tokens matched by spelling, and the bytes
+// of each token.
 #pragma once
 
 #include <string>
@@ -35,7 +36,9 @@ class VocabTokenizer : public Tokenizer {
   std::string_view token_bytes(TokenId id, bool spell_control) const override;
   std::string decode(std::span<const TokenId> ids, bool spell_control) const override;
   TokenType type(TokenId id) const override { return types_[static_cast<size_t>(id)]; }
-  TokenId find(std::string_view spelling) const override { return index_.find(vocab_.tokens, spelling); }
+  TokenId find(std::string_view spelling) const override {
+    return index_.find(vocab_.tokens, spelling);
+  }
   int32_t size() const override { return static_cast<int32_t>(vocab_.tokens.size()); }
   TokenId bos() const override { return vocab_.bos; }
   TokenId eos() const override { return vocab_.eos; }
@@ -55,7 +58,8 @@ class VocabTokenizer : public Tokenizer {
     return type(id) == TokenType::kControl || type(id) == TokenType::kUnknown;
   }
 
-  // Makes the tokens of types 3 and 4 known to the matcher; spelling(id) is what a text says for one.
+  // Makes the tokens of types 3 and 4 known to the matcher; spelling(id) is what a text says for
+  // one.
   template <typename Spelling>
   void add_specials(Spelling spelling) {
     std::vector<std::pair<std::string, TokenId>> found;
@@ -69,10 +73,11 @@ class VocabTokenizer : public Tokenizer {
     for (const auto& [text, id] : found) specials_.add(text, id, is_control(id));
   }
 
-  // Cuts text at the tokens matched by spelling; encode_text(raw) appends the ids of what lies between to out.
+  // Cuts text at the tokens matched by spelling; encode_text(raw) appends the ids of what lies
+  // between to out.
   template <typename EncodeText>
-  void encode_around_specials(std::string_view text, const EncodeOptions& options, std::vector<TokenId>* out,
-                              EncodeText encode_text) const {
+  void encode_around_specials(std::string_view text, const EncodeOptions& options,
+                              std::vector<TokenId>* out, EncodeText encode_text) const {
     if (options.add_special && vocab_.add_bos && vocab_.bos >= 0) out->push_back(vocab_.bos);
     size_t from = 0;
     while (from < text.size()) {
@@ -95,8 +100,8 @@ class VocabTokenizer : public Tokenizer {
   Pieces pieces_;
 };
 
-// The merges of the file as they are written, "left right". Errors: kCorrupt for one that is no pair of tokens, or
-// whose result is no token. Merges that would make a control token are left out.
+// The merges of the file as they are written, "left right". Errors: kCorrupt for one that is no
+// pair of tokens, or whose result is no token. Merges that would make a control token are left out.
 class MergeTable;
 Status read_merges(const Tokenizer& tokenizer, MergeTable* table);
 

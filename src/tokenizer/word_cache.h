@@ -1,4 +1,5 @@
-// Remembers, within one encode call, where in the output the ids of a word stand that was met before.
+// Remembers, within one encode call, where in the output the ids of a word stand that was met
+// before.
 #pragma once
 
 #include <string_view>
@@ -14,7 +15,8 @@ class WordCache {
  public:
   static constexpr size_t kMaxBytes = 40;
 
-  // Appends the ids of word to out and returns true if it is known; else false, and remember() is to follow.
+  // Appends the ids of word to out and returns true if it is known; else false, and remember() is
+  // to follow.
   bool append(std::string_view word, std::vector<TokenId>* out) {
     if (slots_.empty()) slots_.resize(kSlots);
     slot_ = &slots_[hash_bytes(word) & (kSlots - 1)];

@@ -1,7 +1,9 @@
-// Test tool: ids of many strings, for comparison with other tokenizers (tests/golden/test_tokenizers.py).
+// Test tool: ids of many strings, for comparison with other tokenizers
+// (tests/golden/test_tokenizers.py).
 //   t9_tokenize_lines FILE.gguf [--pre NAME] [--parse-control] [--add-special]
-// stdin: for each string its length (4 bytes, little-endian) and bytes. stdout: for each string the number of ids and
-// the ids, then the length and bytes of what they decode to (control tokens spelled), all numbers 4 bytes.
+// stdin: for each string its length (4 bytes, little-endian) and bytes. stdout: for each string the
+// number of ids and the ids, then the length and bytes of what they decode to (control tokens
+// spelled), all numbers 4 bytes.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -35,7 +37,8 @@ Status run(const Options& options) {
   std::vector<tokenizer::TokenId> ids;
   for (uint32_t n = 0; read_all(&n, sizeof n);) {
     text.resize(n);
-    if (!read_all(text.data(), n)) return make_error(ErrorCode::kInvalidArgument, "stdin ends within a string");
+    if (!read_all(text.data(), n))
+      return make_error(ErrorCode::kInvalidArgument, "stdin ends within a string");
     ids.clear();
     tokenizer->encode(text, options.encode, &ids);
     const std::string decoded = tokenizer->decode(ids, true);
