@@ -23,7 +23,7 @@ import chat_environment  # noqa: E402
 import chat_styles  # noqa: E402
 
 SEED = int(os.environ.get("TEMPO9_TEST_SEED", "20260504"))
-PROGRAMS = int(os.environ.get("TEMPO9_TEST_PROGRAMS", "1500"))
+PROGRAMS = int(os.environ.get("TEMPO9_TEST_PROGRAMS", "1000"))
 NOW = "2026-05-04T10:11:12"
 
 
