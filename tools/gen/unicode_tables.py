@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes src/tokenizer/unicode_class.inc and src/tokenizer/unicode_nfc.inc.
 
-Needs unicodedata2==16.0.0 and tokenizers==0.23.3 (see requirements-dev.txt): the tables follow what Hugging Face
+Needs unicodedata2==16.0.0 and tokenizers==0.23.3. The tables follow what Hugging Face
 tokenizers really does, and that is two Unicode versions at once.
   - Its regexes (Oniguruma) know the categories and white space of Unicode 16.0. Checked here over all code points.
   - Its NFC (an old fork of unicode-normalization) knows Unicode 9.0: marks and compositions added later stay as they
