@@ -190,6 +190,11 @@ class Generation : public std::enable_shared_from_this<Generation> {
 
 void generate(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange,
               std::vector<engine::GenerateRequest> requests, std::unique_ptr<Reply> reply) {
+  if (service->engine().stats().n_waiting > kMaxWaiting) {
+    exchange->respond(openai_error(Error{ErrorCode::kResourceExhausted,
+                                         "too many requests are waiting; try again in a moment"}));
+    return;
+  }
   auto generation =
       std::make_shared<Generation>(std::move(service), std::move(exchange), std::move(reply));
   generation->start(std::move(requests));
