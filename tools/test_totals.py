@@ -42,7 +42,8 @@ class Totals:
             if case.get("classname") == case.get("name"):  # CTest writes the name twice
                 name = case.get("name")
             skipped = case.find("skipped")
-            if case.find("failure") is not None or case.find("error") is not None:
+            could_not_run = skipped is not None and "Unable to find executable" in (skipped.get("message") or "")
+            if case.find("failure") is not None or case.find("error") is not None or could_not_run:
                 self.failed.append(name)
             elif skipped is not None:
                 self.skipped[skip_reason(case, skipped)].append(name)

@@ -17,6 +17,7 @@ this machine has no AVX-512
 [  SKIPPED ] a.two (0 ms)</system-out></testcase>
 <testcase name="a.three" classname="a.three" status="fail"><failure message=""/></testcase>
 <testcase name="a.four" classname="a.four" status="disabled"/>
+<testcase name="a.five" classname="a.five" status="notrun"><skipped message="Unable to find executable"/></testcase>
 </testsuite>"""
 PYTEST = """<testsuites><testsuite>
 <testcase classname="tests.x" name="ok"/>
@@ -45,8 +46,8 @@ def totals(tmp_path):
 def test_counts_both_formats(totals):
     status, lines = totals("--passed", "2", "--failed", "format", "ctest.xml", "pytest.xml")
     assert status == 1
-    assert lines[-1] == "4 passed, 4 failed, 3 skipped"
-    for name in ("a.three", "tests.x::bad", "tests.x::broken", "format"):
+    assert lines[-1] == "4 passed, 5 failed, 3 skipped"
+    for name in ("a.three", "a.five", "tests.x::bad", "tests.x::broken", "format"):
         assert f"  {name}" in lines
     for reason in ("this machine has no AVX-512", "no model", "not run"):
         assert any(reason in line for line in lines), reason

@@ -70,6 +70,7 @@ LLAMA3 = {
     "original_max_position_embeddings": 128,
 }
 LINEAR8 = {"rope_type": "linear", "factor": 8.0}
+YARN4 = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 256}
 LINEAR4 = {"rope_type": "linear", "factor": 4.0}
 
 
@@ -111,6 +112,9 @@ F32_CASES = [
     qwen3("qwen3_gqa4_d64_tied", n_layers=3, E=200, F=276, H=8, K=2, D=64, V=301, tied=True, rope_base=1e6,
           eps=1e-3),
     qwen3("qwen3_gqa3_d80", n_layers=2, E=156, F=204, H=3, K=1, D=80, V=319, rope_base=1e4),
+    qwen2("qwen2_yarn", n_layers=2, E=192, F=188, H=3, K=1, D=64, V=273, rope_base=1e6, rope_scaling=YARN4),
+    qwen3("qwen3_yarn", n_layers=2, E=156, F=220, H=4, K=2, D=80, V=281, rope_base=1e4,
+          rope_scaling=YARN4 | {"beta_fast": 24.0, "beta_slow": 2.0}),
     gemma3("gemma3_d256", n_layers=7, E=144, F=232, H=4, K=1, D=256, V=301, window=64),
     gemma3("gemma3_d64_linear", n_layers=7, E=200, F=260, H=4, K=2, D=64, V=283, window=100, rope_scaling=LINEAR8),
     gemma3("gemma3_d128_pattern", n_layers=4, E=156, F=196, H=3, K=1, D=128, V=309, window=33, pattern=2),

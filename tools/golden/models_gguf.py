@@ -83,6 +83,13 @@ def _add_hyperparameters(w: gguf.GGUFWriter, case: Case) -> None:
     if case.rope_scaling and case.rope_scaling["rope_type"] == "linear":
         w.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
         w.add_rope_scaling_factor(case.rope_scaling["factor"])
+    if case.rope_scaling and case.rope_scaling["rope_type"] == "yarn":
+        w.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        w.add_rope_scaling_factor(case.rope_scaling["factor"])
+        w.add_rope_scaling_orig_ctx_len(case.rope_scaling["original_max_position_embeddings"])
+        if "beta_fast" in case.rope_scaling:
+            w.add_rope_scaling_yarn_beta_fast(case.rope_scaling["beta_fast"])
+            w.add_rope_scaling_yarn_beta_slow(case.rope_scaling["beta_slow"])
     if case.window:
         w.add_sliding_window(case.window)
     if case.pattern is not None:
