@@ -13,13 +13,13 @@
 namespace tempo9::server::http {
 
 struct Request {
-  std::string method;  // upper case, as sent
-  std::string path;    // without the query, still percent-encoded
-  std::string body;
-  std::string host;           // Host header; empty: none
-  std::string origin;         // Origin header; empty: none
-  std::string authorization;  // Authorization header
-  std::string x_api_key;      // x-api-key header
+  std::string method = {};  // upper case, as sent
+  std::string path = {};    // without the query, still percent-encoded
+  std::string body = {};
+  std::string host = {};           // Host header; empty: none
+  std::string origin = {};         // Origin header; empty: none
+  std::string authorization = {};  // Authorization header
+  std::string x_api_key = {};      // x-api-key header
 };
 
 struct Response {
