@@ -43,7 +43,7 @@ TEST(ParseBody, DepthAndKeysAreBounded) {
   EXPECT_EQ(error_of("{\"a\":\"" + std::string(1000, '[') + "\\\"[[\"}"), "")
       << "brackets in strings do not count";
   std::string keys = "{";
-  for (int i = 0; i < 9000; ++i) keys += "\"" + std::to_string(i) + "\":1,";
+  for (int i = 0; i < 9000; ++i) keys += fmt::format("\"{}\":1,", i);
   keys.back() = '}';
   EXPECT_NE(error_of(keys).find("more than 8192 keys"), std::string::npos);
 }
