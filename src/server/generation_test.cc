@@ -164,9 +164,9 @@ TEST_F(GenerationTest, SilenceIsBrokenWithinTenSeconds) {
   EXPECT_EQ(exchange_->stream, "~");
   engine_.say(0, "a");
   run_posted();
-  seconds(8);
+  seconds(7);
   EXPECT_EQ(exchange_->stream, "~a") << "silence is counted from the last write";
-  seconds(2);
+  seconds(1);
   EXPECT_EQ(exchange_->stream, "~a~");
 }
 
