@@ -115,9 +115,12 @@ def check(path, isa, wanted, neighbours, at_once=True, kv_type="f16"):
         cached_tokens = [r["usage"]["prompt_tokens_details"]["cached_tokens"] for r in replies]
         assert any(cached_tokens), "nothing came from the prefix cache, so nothing was tested"
     with Server(path, threads=2, isa=isa, kv_type=kv_type) as server:
-        with Neighbours(server, neighbours, seed=path.name):
-            beside = [result(server.complete(p, **fields)) for p, fields in wanted]
-        assert beside == first, "two threads, beside three others"
+        with Neighbours(server, neighbours, seed=path.name) as others:
+            for _ in range(50):  # a fast machine may answer all before a neighbour's first reply has ended
+                beside = [result(server.complete(p, **fields)) for p, fields in wanted]
+                assert beside == first, "two threads, beside three others"
+                if others.n_done > 0 or others.errors:
+                    break
         if at_once:
             with ThreadPoolExecutor(len(wanted)) as pool:
                 together = list(pool.map(lambda request: result(server.complete(request[0], **request[1])), wanted))
