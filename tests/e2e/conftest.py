@@ -12,7 +12,7 @@ import openai
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = float(os.environ.get("TEMPO9_TEST_START_SECONDS", "60"))
+START_SECONDS = float(os.environ.get("TEMPO9_TEST_START_SECONDS", "300"))
 
 
 def binary() -> Path:
