@@ -177,7 +177,7 @@ def test_client_that_leaves_frees_the_machine(qwen):
         while metric("vllm:num_requests_running") == 0:
             time.sleep(0.01)
         before = metric("tempo9:engine_steps_total")
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while metric("vllm:num_requests_running") > 0:
         assert time.monotonic() < end
         time.sleep(0.01)
