@@ -240,7 +240,8 @@ void Connection::begin_exchange(const Request& request) {
   ended_ = false;
   streaming_ = false;
   callbacks_ = {};
-  keep_alive_ = parser_->keep_alive();
+  // A head that was refused half read leaves no place to go on from.
+  keep_alive_ = parser_->is_header_done() && parser_->keep_alive();
   head_only_ = request.method == "HEAD";
   chunked_ = parser_->get().version() >= 11;
   allow_origin_ = origin_allowed(shared_->options.access, request) ? request.origin : "";
