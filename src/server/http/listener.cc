@@ -100,6 +100,11 @@ class AsioListener final : public Listener {
     context_.stop();
     for (auto& thread : threads_) thread.join();
     threads_.clear();
+    // Answers hold their connection and are held by it: whoever is left must be let go by name.
+    for (const auto& weak : connections_) {
+      if (const auto connection = weak.lock()) connection->abandon();
+    }
+    connections_.clear();
   }
 
  private:
