@@ -49,7 +49,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void start();
   // From any thread: close now if no request is being answered, else behind it.
   void close_when_idle();
-  // When no thread runs the strand any more: what is being answered ends here, as if the client had gone.
+  // When no thread runs the strand any more: what is being answered ends here, as if the client had
+  // gone.
   void abandon() { close(); }
 
   // --- for the exchange, on the strand
