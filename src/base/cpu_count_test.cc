@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "base/memory_limit.h"
+#include "base/testing/temp_folder.h"
 
 namespace tempo9 {
 namespace {
@@ -17,19 +17,14 @@ namespace fs = std::filesystem;
 // A folder tree that stands for /sys/fs/cgroup and /proc/self/cgroup.
 class FakeCgroup {
  public:
-  FakeCgroup() : root_(fs::path(::testing::TempDir()) / ("cgroup" + std::to_string(getpid()))) {
-    fs::remove_all(root_);
-    fs::create_directories(root_);
-  }
-  ~FakeCgroup() { fs::remove_all(root_); }
   void write(const std::string& path, const std::string& text) {
-    fs::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << text << '\n';
+    fs::create_directories(fs::path(folder_.file(path)).parent_path());
+    folder_.write(path, text + '\n');
   }
-  CgroupPaths paths() const { return {root_.string(), (root_ / "self").string()}; }
+  CgroupPaths paths() const { return {folder_.path(), folder_.file("self")}; }
 
  private:
-  fs::path root_;
+  TempFolder folder_;
 };
 
 uint32_t affinity() {

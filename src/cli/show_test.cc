@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
 
+#include "base/testing/temp_folder.h"
 #include "cli/cli.h"
 #include "gguf/test_writer.h"
 
@@ -38,7 +38,6 @@ TestWriter model() {
 
 class ShowTest : public testing::Test {
  protected:
-  void TearDown() override { ::unlink(path_.c_str()); }
   int show(const TestWriter& writer, const ShowOptions& options = {}) {
     const auto bytes = writer.build();
     {
@@ -53,7 +52,8 @@ class ShowTest : public testing::Test {
         << "no line \"" << line << "\" in\n"
         << out_.str();
   }
-  const std::string path_ = testing::TempDir() + "show_" + std::to_string(::getpid()) + ".gguf";
+  const TempFolder folder_;
+  const std::string path_ = folder_.file("model.gguf");
   std::ostringstream out_;
   std::ostringstream err_;
 };

@@ -3,21 +3,16 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
 #include <future>
+
+#include "base/testing/temp_folder.h"
 
 namespace tempo9::engine {
 namespace {
 
-class ScriptFile {
- public:
-  explicit ScriptFile(const std::string& content)
-      : path(::testing::TempDir() +
-             ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    std::ofstream(path) << content;
-  }
-  ~ScriptFile() { std::remove(path.c_str()); }
+struct ScriptFile {
+  explicit ScriptFile(const std::string& content) : path(folder.write("script.jsonl", content)) {}
+  TempFolder folder;
   std::string path;
 };
 

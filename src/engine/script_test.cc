@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
+#include "base/testing/temp_folder.h"
 
 namespace tempo9::engine {
 namespace {
@@ -64,13 +63,11 @@ TEST(Script, ABadLineIsNamedByItsNumber) {
 }
 
 TEST(Script, FilesAreRead) {
-  const std::string path = ::testing::TempDir() + "script_test.jsonl";
-  std::ofstream(path) << "{\"text\": \"a\"}";
-  const auto lines = read_script(path);
+  const TempFolder folder;
+  const auto lines = read_script(folder.write("script.jsonl", "{\"text\": \"a\"}"));
   ASSERT_TRUE(lines);
   EXPECT_EQ(lines->size(), 1u);
-  std::remove(path.c_str());
-  const auto missing = read_script(path);
+  const auto missing = read_script(folder.file("missing.jsonl"));
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ErrorCode::kIo);
 }

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <fstream>
 
+#include "base/testing/temp_folder.h"
 #include "gguf/gguf.h"
 #include "gguf/test_writer.h"
 
@@ -117,8 +118,6 @@ TEST(File, TensorsStayWhereTheyAreWhenAFileMoves) {
 // help.
 class HostileFileTest : public testing::Test {
  protected:
-  void TearDown() override { ::unlink(path_.c_str()); }
-
   void refuse(const std::vector<uint8_t>& head, std::string_view message) {
     {
       std::ofstream out(path_, std::ios::binary);
@@ -147,8 +146,8 @@ class HostileFileTest : public testing::Test {
     ::getrusage(RUSAGE_SELF, &usage);
     return usage.ru_maxrss;
   }
-  const std::string path_ =
-      testing::TempDir() + "gguf_hostile_" + std::to_string(::getpid()) + ".gguf";
+  const TempFolder folder_;
+  const std::string path_ = folder_.file("hostile.gguf");
 };
 
 TEST_F(HostileFileTest, AsManyStringsAsTheLimitAllows) {

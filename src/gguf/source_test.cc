@@ -4,22 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
+#include "base/testing/temp_folder.h"
 
 namespace tempo9::gguf {
 namespace {
 
-std::string temp_path(const std::string& name) {
-  return testing::TempDir() + "gguf_source_" + std::to_string(::getpid()) + "_" + name;
-}
-
-void write_file(const std::string& path, std::string_view text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
-
 TEST(Source, ReadsAndMapsAFile) {
-  const std::string path = temp_path("file");
-  write_file(path, "0123456789");
+  const TempFolder folder;
+  const std::string path = folder.write("file", "0123456789");
   auto source = Source::open(path);
   ASSERT_TRUE(source.has_value()) << source.error().message;
   EXPECT_EQ(source->size(), 10u);
@@ -30,7 +22,6 @@ TEST(Source, ReadsAndMapsAFile) {
   const Source moved = std::move(*source);
   EXPECT_EQ(moved.data().size(), 10u);
   EXPECT_EQ(moved.data()[9], '9');
-  ::unlink(path.c_str());
 }
 
 TEST(Source, NamesWhatCannotBeOpened) {
@@ -44,17 +35,17 @@ TEST(Source, NamesWhatCannotBeOpened) {
 }
 
 TEST(Source, DoesNotWaitForAPipe) {
-  const std::string path = temp_path("pipe");
+  const TempFolder folder;
+  const std::string path = folder.file("pipe");
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   auto source = Source::open(path);
   ASSERT_FALSE(source.has_value());
   EXPECT_NE(source.error().message.find("not a regular file"), std::string::npos);
-  ::unlink(path.c_str());
 }
 
 TEST(Source, AFileThatShrinksIsAnErrorAndNotASignal) {
-  const std::string path = temp_path("shrinks");
-  write_file(path, std::string(100'000, 'x'));
+  const TempFolder folder;
+  const std::string path = folder.write("shrinks", std::string(100'000, 'x'));
   auto source = Source::open(path);
   ASSERT_TRUE(source.has_value());
   ASSERT_EQ(::truncate(path.c_str(), 50), 0);
@@ -64,20 +55,18 @@ TEST(Source, AFileThatShrinksIsAnErrorAndNotASignal) {
   EXPECT_EQ(read.error().code, ErrorCode::kIo);
   EXPECT_NE(read.error().message.find("changed while it was being opened"), std::string::npos);
   EXPECT_FALSE(source->map().has_value());
-  ::unlink(path.c_str());
 }
 
 TEST(Source, AFileThatGrowsIsNoticedWhenMapped) {
-  const std::string path = temp_path("grows");
-  write_file(path, "0123456789");
+  const TempFolder folder;
+  const std::string path = folder.write("grows", "0123456789");
   auto source = Source::open(path);
   ASSERT_TRUE(source.has_value());
-  write_file(path, "0123456789abc");
+  folder.write("grows", "0123456789abc");
   auto mapped = source->map();
   ASSERT_FALSE(mapped.has_value());
   EXPECT_NE(mapped.error().message.find("10 bytes at first"), std::string::npos)
       << mapped.error().message;
-  ::unlink(path.c_str());
 }
 
 TEST(Source, BytesInMemoryBehaveAlike) {

@@ -1,11 +1,11 @@
 #include "gguf/split.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "base/testing/temp_folder.h"
 #include "gguf/gguf.h"
 #include "gguf/test_writer.h"
 
@@ -16,11 +16,8 @@ namespace {
 class SplitTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = testing::TempDir() + "gguf_split_" + std::to_string(::getpid());
-    std::filesystem::create_directories(folder_);
     for (uint16_t i = 0; i < 3; ++i) write(i + 1, shard(i).build());
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   static TestWriter shard(uint16_t no, uint16_t count = 3, int32_t n_tensors = 4) {
     TestWriter w;
@@ -30,7 +27,7 @@ class SplitTest : public testing::Test {
     return w.f32(no == 1 ? "c" : "d", 8, 1000.0f * static_cast<float>(no));
   }
   std::string path(int number) const {
-    return shard_path(folder_ + "/model", static_cast<uint64_t>(number), 3);
+    return shard_path(folder_.file("model"), static_cast<uint64_t>(number), 3);
   }
   void write(int number, const std::vector<uint8_t>& bytes) const {
     std::ofstream out(path(number), std::ios::binary | std::ios::trunc);
@@ -49,7 +46,7 @@ class SplitTest : public testing::Test {
       }
     }
   }
-  std::string folder_;
+  const TempFolder folder_;
 };
 
 TEST_F(SplitTest, OpensByAnyShard) {
@@ -134,7 +131,7 @@ TEST_F(SplitTest, RefusesAWholeModelInAShardsPlace) {
 }
 
 TEST_F(SplitTest, RefusesARenamedShard) {
-  const std::string renamed = folder_ + "/renamed.gguf";
+  const std::string renamed = folder_.file("renamed.gguf");
   std::filesystem::copy_file(path(2), renamed);
   auto file = File::open(renamed);
   ASSERT_FALSE(file.has_value());

@@ -1,9 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <fstream>
 
+#include "base/testing/temp_folder.h"
 #include "gguf/gguf.h"
 #include "tokenizer/tokenizer.h"
 
@@ -44,7 +44,8 @@ class Writer {
   }
 
   Result<VocabData> read() const {
-    const std::string path = testing::TempDir() + "t9_read_vocab.gguf";
+    const TempFolder folder;
+    const std::string path = folder.file("vocab.gguf");
     {
       std::ofstream out(path, std::ios::binary);
       const uint32_t magic = 0x46554747, version = 3;
@@ -58,7 +59,6 @@ class Writer {
       }
     }
     T9_TRY(const gguf::File file, gguf::File::open(path));
-    std::remove(path.c_str());
     return read_vocab(file);
   }
 

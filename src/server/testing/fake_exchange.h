@@ -34,7 +34,7 @@ class FakeExchange final : public http::Exchange {
     changed_.notify_one();
   }
   void after(std::chrono::milliseconds, std::function<void()> task) override {
-    timer = std::move(task);
+    if (!ended_) timer = std::move(task);
   }
   void respond(http::Response answer) override {
     response = std::move(answer);
@@ -96,6 +96,7 @@ class FakeExchange final : public http::Exchange {
     ended_ = true;
     gone_ = nullptr;
     drain_ = nullptr;
+    timer = nullptr;
   }
 
   http::Request request_;
