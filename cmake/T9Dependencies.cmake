@@ -2,7 +2,6 @@
 find_package(Threads REQUIRED)
 find_package(Boost 1.74 REQUIRED)           # Asio and Beast, headers only
 find_package(nlohmann_json 3.11 REQUIRED)
-find_package(spdlog REQUIRED)
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(tl-expected REQUIRED)

@@ -74,7 +74,7 @@ class CpuBackend final : public ops::Backend {
 
   // out (+)= W x for all chunks.
   void product(const std::vector<Chunk>& chunks, const Activation& x, LinearArgs args);
-  void product_chunk(const Chunk& chunk, const Activation& x, LinearArgs args, uint32_t thread);
+  void product_chunk(const Chunk& chunk, LinearArgs args, uint32_t thread);
   void quantize(const Activation& x, uint32_t row) const;
   Activation& tensor(ops::TensorId id) { return plan_.activations[at(id)]; }
   const float* vector(ops::VectorId id) const {
@@ -296,12 +296,11 @@ void CpuBackend::product(const std::vector<Chunk>& chunks, const Activation& x, 
   // little back.
   const uint32_t grain = n_rows_ <= 8 ? std::max(1u, n / (4 * pool_.size())) : 1;
   pool_.run(n, grain, [&](uint32_t begin, uint32_t end, uint32_t thread) {
-    for (uint32_t i = begin; i < end; ++i) product_chunk(chunks[i], x, args, thread);
+    for (uint32_t i = begin; i < end; ++i) product_chunk(chunks[i], args, thread);
   });
 }
 
-void CpuBackend::product_chunk(const Chunk& chunk, const Activation&, LinearArgs args,
-                               uint32_t thread) {
+void CpuBackend::product_chunk(const Chunk& chunk, LinearArgs args, uint32_t thread) {
   const Weight& w = *chunk.weight;
   uint8_t* scratch = scratch_.data() + scratch_bytes_ * thread;
   args.n_in = w.n_in;
@@ -310,6 +309,7 @@ void CpuBackend::product_chunk(const Chunk& chunk, const Activation&, LinearArgs
   if (args.bias != nullptr) args.bias += chunk.first_column;
   if (w.packing) {
     args.weights = w.memory.data();
+    args.scale = w.scale;
     args.group_bytes = w.group_bytes;
     args.group_begin = chunk.group_begin;
     args.group_end = chunk.group_end;

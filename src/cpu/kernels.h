@@ -42,7 +42,7 @@ struct QuantRows {
   uint32_t n_blocks = 0;
 };
 
-// out[row, column] (+)= W x + bias for the groups [group_begin, group_end).
+// out[row, column] (+)= scale * W x + bias for the groups [group_begin, group_end).
 struct LinearArgs {
   const uint8_t* weights = nullptr;  // of group 0
   size_t group_bytes = 0;
@@ -55,6 +55,7 @@ struct LinearArgs {
   size_t x_stride = 0;
   float* out = nullptr;  // of column 0
   size_t out_stride = 0;
+  float scale = 1.0f;
   const float* bias = nullptr;  // [n_out] or null
   bool add = false;
   void* scratch = nullptr;  // linear_scratch_bytes(n_in), of this thread alone, 64-byte aligned

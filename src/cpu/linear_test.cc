@@ -13,6 +13,7 @@
 namespace tempo9::cpu {
 namespace {
 
+constexpr float kScale = 1.25f;  // of the matrix
 constexpr DType kTypes[] = {DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
                             DType::kQ8_0, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,
                             DType::kF32,  DType::kF16,  DType::kBF16};
@@ -100,6 +101,7 @@ struct Case {
     args.out_stride = n_out;
     args.bias = bias.data();
     args.add = add;
+    args.scale = kScale;
     args.scratch = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
     kernels.linear[static_cast<size_t>(packing)](args);
     return out;
@@ -139,7 +141,8 @@ TEST_P(LinearTest, AgreesWithDoubleArithmetic) {
           // the whole.
           const double tolerance =
               4.0 * 1.2e-7 * (static_cast<double>(n_in) / 8 + 8) * (size + 1.0);
-          const double want = sum + static_cast<double>(c.bias[o]) + 1.5;
+          const double want =
+              static_cast<double>(kScale) * sum + static_cast<double>(c.bias[o]) + 1.5;
           ASSERT_NEAR(static_cast<double>(got[size_t{r} * n_out + o]), want, tolerance)
               << "inputs " << n_in << " outputs " << n_out << " row " << r << " output " << o;
         }

@@ -50,6 +50,11 @@ void mark_quantized(const ops::Program& program, const std::vector<Weight>& weig
       reads(head->in, head->matrix);
     }
   }
+  // A product's columns come from several threads, so it cannot quantise its rows.
+  for (const ops::Op& op : program.ops) {
+    const auto* linear = std::get_if<ops::Linear>(&op);
+    T9_CHECK(linear == nullptr || !out[static_cast<size_t>(linear->out.index)].quantized);
+  }
 }
 
 constexpr size_t kAlign = 64;

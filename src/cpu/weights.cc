@@ -39,6 +39,7 @@ Result<Weight> load_weight(const ops::Matrix& matrix, bool pack, ThreadPool& poo
   w.type = matrix.type;
   w.n_in = matrix.n_in;
   w.n_out = matrix.n_out;
+  w.scale = matrix.scale;
   w.n_groups = (matrix.n_out + kLanes - 1) / kLanes;
   if (pack) w.packing = packing_of(matrix.type);
   if (!w.packing) {
@@ -75,11 +76,12 @@ void read_row(const Weight& weight, uint32_t row, float* out) {
   if (weight.packing) {
     const uint8_t* group = weight.memory.data() + weight.group_bytes * (row / kLanes);
     unpack_column(*weight.packing, group, weight.n_in, row % kLanes, out);
-    return;
+  } else {
+    quant::find_format(weight.type)
+        ->decode(weight.memory.data() + weight.group_bytes * row, out,
+                 weight.n_in / dtype_info(weight.type).block_elements);
   }
-  quant::find_format(weight.type)
-      ->decode(weight.memory.data() + weight.group_bytes * row, out,
-               weight.n_in / dtype_info(weight.type).block_elements);
+  for (uint32_t k = 0; weight.scale != 1.0f && k < weight.n_in; ++k) out[k] *= weight.scale;
 }
 
 void decode_group(const Weight& weight, uint32_t group, float* row, float* out) {

@@ -15,6 +15,7 @@ struct Weight {
   DType type = DType::kF32;
   std::optional<Packing> packing;  // none: rows as in the file, decoded to f32 as they are used
   uint32_t n_in = 0, n_out = 0, n_groups = 0;
+  float scale = 1.0f;
   size_t group_bytes = 0;  // packed; a file row's bytes otherwise
   Memory memory;
 

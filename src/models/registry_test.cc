@@ -64,6 +64,15 @@ TEST(BuildProgram, RecordsASoundFile) {
             (std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 0, 0, 0}));
 }
 
+TEST(BuildProgram, AMatrixMayHaveAScale) {
+  TestWriter w = tiny_qwen2();
+  w.f32("blk.0.attn_k.scale", 1, 3.5f);
+  const auto program = build(w);
+  ASSERT_TRUE(program) << program.error().message;
+  for (const ops::Matrix& matrix : program->matrices)
+    EXPECT_EQ(matrix.scale, matrix.name == "blk.0.attn_k.weight" ? 3.5f : 1.0f) << matrix.name;
+}
+
 struct Refusal {
   const char* what;
   std::function<void(TestWriter&)> damage;
@@ -97,9 +106,13 @@ TEST(BuildProgram, RefusesWhatItCannotServeAndSaysWhat) {
        ErrorCode::kCorrupt,
        {"blk.0.attn_k.weight", "[8, 6, 1, 1]", "[8, 4]"}},
       {"a tensor that the graph has no place for",
-       [](TestWriter& w) { w.f32("blk.0.attn_q.scale", 1); },
+       [](TestWriter& w) { w.f32("blk.0.attn_q.input_scale", 1); },
        ErrorCode::kUnsupported,
-       {"blk.0.attn_q.scale", "qwen2"}},
+       {"blk.0.attn_q.input_scale", "qwen2"}},
+      {"more than one scale of a matrix",
+       [](TestWriter& w) { w.f32("blk.0.attn_q.scale", 2); },
+       ErrorCode::kCorrupt,
+       {"blk.0.attn_q.scale", "[2, 1, 1, 1]"}},
       {"integers as weights",
        [](TestWriter& w) {
          remove_tensor(w, "blk.0.attn_output.weight");

@@ -15,14 +15,15 @@
 
 namespace tempo9::ops {
 
-// A weight matrix as it stands in the file: n_out rows of n_in elements, y = W x. The bytes are
-// borrowed from the mapping and need to live only until the backend has loaded the program.
+// A weight matrix as it stands in the file: n_out rows of n_in elements, y = scale * W x. The bytes
+// are borrowed from the mapping and need to live only until the backend has loaded the program.
 struct Matrix {
   std::string name;
   DType type = DType::kF32;
   uint32_t n_in = 0;
   uint32_t n_out = 0;
   std::span<const uint8_t> data;
+  float scale = 1.0f;  // one for the whole matrix, which NVFP4 files have beside their blocks'
 };
 
 // Handles into a Program. -1: none.

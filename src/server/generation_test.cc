@@ -43,6 +43,7 @@ class PlainReply final : public Reply {
 
 class GenerationTest : public ::testing::Test {
  protected:
+  ~GenerationTest() override { exchange_->hang_up(); }
   void start(size_t n, bool streamed, std::string stop_at = "") {
     std::vector<engine::GenerateRequest> requests(n);
     generate(service_, exchange_, std::move(requests),

@@ -129,7 +129,6 @@ T9_SIMD I32 dot(I32 acc, U8 w, const int8_t* a) {
   return _mm512_dpbusd_epi32(acc, w, bytes);
 }
 
-T9_SIMD void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 T9_SIMD void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
 T9_SIMD float sqrt_scalar(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
 

@@ -2,11 +2,12 @@
 // multiply-adds over the inputs in ascending order, whatever the row count. Included inside a
 // table's namespace, after simd.h.
 
-// Writes one row's 16 columns: bias, then the residual, then the tail rule.
+// Writes one row's 16 columns: the matrix's scale, bias, then the residual, then the tail rule.
 T9_SIMD void finish(const LinearArgs& args, uint32_t row, uint32_t group, F32 y) {
   const uint32_t column = group * kLanes;
   const uint32_t n = args.n_out - column;
   float* out = args.out + row * args.out_stride + column;
+  y = mul(y, set1(args.scale));
   if (n >= kLanes) {
     if (args.bias != nullptr) y = add(y, load(args.bias + column));
     if (args.add) y = add(y, load(out));

@@ -179,7 +179,6 @@ T9_SIMD I32 dot(I32 acc, U8 w, const int8_t* a) {
 }
 #undef T9_LANES
 
-T9_SIMD void prefetch(const void*) {}
 T9_SIMD void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
 T9_SIMD float sqrt_scalar(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
 

@@ -112,7 +112,14 @@ Result<ops::Matrix> Reader::matrix(const std::string& name, uint32_t n_in, uint3
                       file_->path(), name, dtype_info(tensor->type).name);
   }
   used_.push_back(tensor);
-  return ops::Matrix{name, tensor->type, n_in, n_out, tensor->data};
+  ops::Matrix matrix{name, tensor->type, n_in, n_out, tensor->data};
+  constexpr std::string_view kWeight = ".weight";
+  if (name.ends_with(kWeight)) {
+    const std::string scale = name.substr(0, name.size() - kWeight.size()) + ".scale";
+    T9_TRY(const std::optional<std::vector<float>> values, optional_vector(scale, 1));
+    if (values) matrix.scale = values->front();
+  }
+  return matrix;
 }
 
 Result<std::vector<float>> Reader::vector(const std::string& name, uint32_t n) const {

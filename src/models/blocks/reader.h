@@ -41,7 +41,8 @@ class Reader {
   static std::string layer_name(uint32_t layer, std::string_view name);
   bool has(const std::string& name) const { return file_->find_tensor(name) != nullptr; }
 
-  // A weight matrix [n_in, n_out]. Errors: kCorrupt if missing or of another shape.
+  // A weight matrix [n_in, n_out], with the X.scale that may stand beside X.weight. Errors:
+  // kCorrupt if missing or of another shape.
   Result<ops::Matrix> matrix(const std::string& name, uint32_t n_in, uint32_t n_out) const;
   // A vector as f32, whatever float type it is stored in. With optional_vector: nothing if the file
   // has none.

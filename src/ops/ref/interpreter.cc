@@ -39,6 +39,7 @@ class Interpreter {
     std::vector<float> out(m.n_in);
     quant::find_format(m.type)->decode(m.data.data() + row_bytes * row, out.data(),
                                        m.n_in / info.block_elements);
+    for (float& w : out) w *= m.scale;
     return out;
   }
   Rows product(const Rows& in, MatrixId id) const {

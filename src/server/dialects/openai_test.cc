@@ -19,13 +19,19 @@ constexpr const char* kHi = R"("messages": [{"role": "user", "content": "hi"}])"
 
 class OpenAiTest : public ::testing::Test {
  protected:
+  ~OpenAiTest() override {
+    for (const auto& exchange : exchanges_) exchange->hang_up();
+  }
+  std::shared_ptr<FakeExchange> post(const std::string& path, const std::string& fields) {
+    return exchanges_.emplace_back(FakeExchange::post_json(path, "{" + fields + "}"));
+  }
   std::shared_ptr<FakeExchange> chat(const std::string& fields) {
-    auto exchange = FakeExchange::post_json("/v1/chat/completions", "{" + fields + "}");
+    auto exchange = post("/v1/chat/completions", fields);
     chat_completions(service_, exchange);
     return exchange;
   }
   std::shared_ptr<FakeExchange> complete(const std::string& fields) {
-    auto exchange = FakeExchange::post_json("/v1/completions", "{" + fields + "}");
+    auto exchange = post("/v1/completions", fields);
     completions(service_, exchange);
     return exchange;
   }
@@ -48,6 +54,7 @@ class OpenAiTest : public ::testing::Test {
 
   FakeEngine engine_;
   std::shared_ptr<Service> service_ = Service::create(engine_, {}).value();
+  std::vector<std::shared_ptr<FakeExchange>> exchanges_;
 };
 
 TEST_F(OpenAiTest, WholeChatReply) {

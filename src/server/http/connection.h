@@ -51,7 +51,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close_when_idle();
   // When no thread runs the strand any more: what is being answered ends here, as if the client had
   // gone.
-  void abandon() { close(); }
+  void close();
 
   // --- for the exchange, on the strand
   Socket::executor_type executor() { return socket_.get_executor(); }
@@ -95,7 +95,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void after_last_byte();
   void arm_deadline(std::chrono::milliseconds delay);
   void linger();  // wait until the client has read the last answer
-  void close();
 
   Socket socket_;
   std::shared_ptr<Shared> shared_;

@@ -102,7 +102,7 @@ class AsioListener final : public Listener {
     threads_.clear();
     // Answers hold their connection and are held by it: whoever is left must be let go by name.
     for (const auto& weak : connections_) {
-      if (const auto connection = weak.lock()) connection->abandon();
+      if (const auto connection = weak.lock()) connection->close();
     }
     connections_.clear();
   }

@@ -78,6 +78,12 @@ class FakeExchange final : public http::Exchange {
     end();
     if (callback) callback();
   }
+  // A test's last step: whoever answers holds the exchange until it ends.
+  void hang_up() {
+    if (!ended_) leave();
+    while (run_one(std::chrono::milliseconds(0))) {
+    }
+  }
   void drained() {
     pending = 0;
     if (const auto callback = drain_) callback();
