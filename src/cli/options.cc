@@ -140,7 +140,7 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   app.add_option("--threads", threads, "compute threads (default: by affinity and cgroup quota)")
       ->check(CLI::Range(1u, 1024u))
       ->type_name("N");
-  app.add_option("--kv-type", engine.kv_type, "type of the KV cache: f16 or f32 (default f16)")
+  app.add_option("--kv-type", engine.kv_type, "type of the KV cache: i16, f16 or f32 (default i16)")
       ->type_name("T");
   app.add_option("--memory", memory, "cap on memory, like 6G (default: none)")->type_name("SIZE");
   app.add_option("--chat-template-file", options.chat_template_file,
@@ -189,11 +189,12 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
         "--speculation-k: found {}, expected 0; drafts are not available yet", speculation_k));
   }
   if (engine.kv_type == "bf16" || engine.kv_type == "q8_0") {
-    return usage_error(
-        fmt::format("--kv-type: {} is not available yet, expected f16 or f32", engine.kv_type));
+    return usage_error(fmt::format("--kv-type: {} is not available yet, expected i16, f16 or f32",
+                                   engine.kv_type));
   }
-  if (engine.kv_type != "f16" && engine.kv_type != "f32") {
-    return usage_error(fmt::format("--kv-type: found \"{}\", expected f16 or f32", engine.kv_type));
+  if (engine.kv_type != "i16" && engine.kv_type != "f16" && engine.kv_type != "f32") {
+    return usage_error(
+        fmt::format("--kv-type: found \"{}\", expected i16, f16 or f32", engine.kv_type));
   }
   if (!positional.empty() && !engine.model_path.empty()) {
     return usage_error(fmt::format("found two model files, --gguf {} and {}, expected one",

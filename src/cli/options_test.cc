@@ -23,7 +23,7 @@ TEST(Options, Defaults) {
   EXPECT_EQ(options.engine.model_path, "F.gguf");
   EXPECT_EQ(options.engine.max_batch, 16u);
   EXPECT_EQ(options.engine.max_length, 0u);
-  EXPECT_EQ(options.engine.kv_type, "f16");
+  EXPECT_EQ(options.engine.kv_type, "i16");
   EXPECT_EQ(options.server.port, 11435);
   EXPECT_EQ(options.server.host, "127.0.0.1");
 }
@@ -74,7 +74,7 @@ TEST(Options, WrongOnesNameTheRightOnes) {
       << error({"F.gguf", "--prot", "1"});
   EXPECT_NE(error({"F.gguf", "--max_length=5"}).find("did you mean --max-length?"),
             std::string::npos);
-  EXPECT_NE(error({"F.gguf", "--kv-type", "f64"}).find("f16 or f32"), std::string::npos);
+  EXPECT_NE(error({"F.gguf", "--kv-type", "f64"}).find("i16, f16 or f32"), std::string::npos);
   EXPECT_NE(error({"F.gguf", "--kv-type", "q8_0"}).find("not available yet"), std::string::npos);
   EXPECT_NE(error({"F.gguf", "--graph", "x"}).find("not available yet"), std::string::npos);
   EXPECT_NE(error({"--ollama", "x"}).find("--ollama: not available yet"), std::string::npos);

@@ -15,7 +15,7 @@ namespace {
 
 struct Shape {
   uint32_t n_keys, n_rows, n_group_heads, head_dim, window;
-  bool f16;
+  KvFormat format;
 };
 
 // One sequence with one kv head; pages in shuffled order, unused slots full of large finite values.
@@ -35,15 +35,15 @@ class Cache {
     pages_.resize(n_pages);
     std::iota(pages_.begin(), pages_.end(), 0u);
     std::shuffle(pages_.begin(), pages_.end(), random);
-    const size_t element = s_.f16 ? 2 : 4, padded = (s_.head_dim + 15) / 16 * 16;
-    v_offset_ = s_.head_dim * 32 * element;
-    page_bytes_ = v_offset_ + padded * 32 * element;
-    arena_.assign(page_bytes_ * n_pages, 0x7A);  // 53088 as f16, 3.2e35 as f32
+    const KvLayout layout = kv_layout(s_.format, s_.head_dim);
+    v_offset_ = layout.v_offset();
+    page_bytes_ = layout.bytes();
+    arena_.assign(page_bytes_ * n_pages, 0x7A);  // 31354 as i16, 53088 as f16, 3.2e35 as f32
     for (uint32_t key = 0; key < s_.n_keys; ++key) {
       uint8_t* page = arena_.data() + page_bytes_ * pages_[key / 32];
-      const auto append = s_.f16 ? kernels.append_kv_f16 : kernels.append_kv_f32;
-      append(&k_[size_t{key} * s_.head_dim], &v_[size_t{key} * s_.head_dim], s_.head_dim, key % 32,
-             page, page + v_offset_);
+      kernels.append_kv[static_cast<size_t>(s_.format)](&k_[size_t{key} * s_.head_dim],
+                                                        &v_[size_t{key} * s_.head_dim], s_.head_dim,
+                                                        key % 32, page, page + v_offset_);
     }
   }
 
@@ -66,7 +66,7 @@ class Cache {
     args.v_offset = v_offset_;
     args.pages = pages_.data();
     args.scratch = scratch.data();
-    (s_.f16 ? kernels_.attention_f16 : kernels_.attention_f32)(args);
+    kernels_.attention[static_cast<size_t>(s_.format)](args);
     return out;
   }
 
@@ -96,7 +96,8 @@ class Cache {
 
  private:
   double stored(float x) const {
-    return static_cast<double>(s_.f16 ? quant::f16_to_f32(quant::f32_to_f16(x)) : x);
+    return static_cast<double>(s_.format == KvFormat::kF16 ? quant::f16_to_f32(quant::f32_to_f16(x))
+                                                           : x);
   }
   Shape s_;
   const KernelTable& kernels_;
@@ -106,11 +107,22 @@ class Cache {
   size_t page_bytes_ = 0, v_offset_ = 0;
 };
 
+// Each element of q and k is off by up to half of 3 / 5792, uniformly, so scores by about
+// 0.3 * sqrt(head_dim / 6) * 5e-4, six of which no sample reaches; values and weights by half of
+// 3 / 8191.
+double i16_error(uint32_t head_dim) {
+  return 6.0 * 0.3 * std::sqrt(head_dim / 6.0) * 5e-4 + 6.0 / 8191.0;
+}
+constexpr KvFormat kI16 = KvFormat::kI16, kF16 = KvFormat::kF16, kF32 = KvFormat::kF32;
 constexpr Shape kShapes[] = {
-    {1, 1, 1, 64, 0, true},      {5, 5, 1, 64, 0, false},     {33, 16, 7, 64, 0, true},
-    {300, 13, 3, 80, 0, true},   {700, 16, 2, 128, 0, false}, {513, 2, 4, 256, 0, true},
-    {700, 16, 4, 64, 100, true}, {260, 9, 2, 64, 256, false}, {600, 16, 1, 64, 1, true},
-    {90, 16, 5, 20, 33, false},  {257, 3, 9, 8, 0, true},
+    {1, 1, 1, 64, 0, kF16},      {5, 5, 1, 64, 0, kF32},      {33, 16, 7, 64, 0, kF16},
+    {300, 13, 3, 80, 0, kF16},   {700, 16, 2, 128, 0, kF32},  {513, 2, 4, 256, 0, kF16},
+    {700, 16, 4, 64, 100, kF16}, {260, 9, 2, 64, 256, kF32},  {600, 16, 1, 64, 1, kF16},
+    {90, 16, 5, 20, 33, kF32},   {257, 3, 9, 8, 0, kF16},     {1, 1, 1, 64, 0, kI16},
+    {33, 16, 7, 64, 0, kI16},    {300, 13, 3, 80, 0, kI16},   {700, 16, 2, 128, 0, kI16},
+    {513, 2, 4, 256, 0, kI16},   {700, 16, 4, 64, 100, kI16}, {600, 16, 1, 64, 1, kI16},
+    {90, 16, 5, 20, 33, kI16},   {257, 3, 9, 8, 0, kI16},     {40, 5, 3, 7, 0, kI16},
+    {300, 2, 14, 1024, 0, kI16},
 };
 
 class AttentionTest : public testing::TestWithParam<const KernelTable*> {};
@@ -125,7 +137,7 @@ TEST_P(AttentionTest, AgreesWithSoftmaxInDouble) {
         for (uint32_t d = 0; d < shape.head_dim; ++d) {
           ASSERT_NEAR(
               static_cast<double>(got[(row * shape.n_group_heads + head) * shape.head_dim + d]),
-              want[d], 1e-5)
+              want[d], shape.format == kI16 ? i16_error(shape.head_dim) : 1e-5)
               << shape.n_keys << " keys, head size " << shape.head_dim << ", row " << row
               << ", head " << head;
         }

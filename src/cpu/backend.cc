@@ -25,11 +25,10 @@ struct Chunk {
 };
 constexpr uint32_t kChunkGroups = 2;
 
-// A KV layer's place in a page.
+// A KV layer's place in a page: its heads follow each other.
 struct LayerPlace {
-  size_t offset = 0;      // from the page's start
-  size_t head_bytes = 0;  // K and V of one kv head
-  size_t v_offset = 0;    // from a head's K to its V
+  size_t offset = 0;  // from the page's start
+  KvLayout head;
 };
 
 // A run of rows of one sequence whose attention one call computes for one kv head.
@@ -44,6 +43,7 @@ class CpuBackend final : public ops::Backend {
       : program_(program),
         options_(options),
         kernels_(kernels),
+        kv_format_(static_cast<KvFormat>(options.kv_type)),
         pool_(options.n_threads, kernels.enter_thread) {
     name_ = std::string("cpu/") + kernels.name;
   }
@@ -82,12 +82,13 @@ class CpuBackend final : public ops::Backend {
   }
   float* row(const Activation& a, uint32_t r) const { return a.data + size_t{r} * a.width; }
   uint8_t* head_place(ops::PageId page, const LayerPlace& layer, uint32_t kv_head) const {
-    return arena_.data() + page * page_bytes_ + layer.offset + layer.head_bytes * kv_head;
+    return arena_.data() + page * page_bytes_ + layer.offset + layer.head.bytes() * kv_head;
   }
 
   ops::Program program_;  // its matrices' bytes are not read after load()
   ops::BackendOptions options_;
   const KernelTable& kernels_;
+  const KvFormat kv_format_;
   ThreadPool pool_;
   std::string name_;
   std::vector<Weight> weights_;
@@ -149,19 +150,12 @@ void CpuBackend::plan_chunks(const std::vector<ops::MatrixId>& matrices,
 }
 
 void CpuBackend::plan_kv() {
-  const size_t element = options_.kv_type == ops::KvType::kF16 ? 2 : 4;
   size_t offset = 0;
   for (const ops::KvLayer& layer : program_.kv_layers) {
-    const size_t padded = (layer.head_dim + kLanes - 1) / kLanes * kLanes;
-    LayerPlace place;
-    place.offset = offset;
-    place.v_offset = layer.head_dim * ops::kPageTokens * element;
-    place.head_bytes = place.v_offset + padded * ops::kPageTokens * element;
-    layers_.push_back(place);
-    offset += place.head_bytes * layer.n_kv_heads;
+    layers_.push_back({offset, kv_layout(kv_format_, layer.head_dim)});
+    offset += layers_.back().head.bytes() * layer.n_kv_heads;
   }
-  constexpr size_t kSystemPage = 4096;  // so that a page's memory can be given back alone
-  page_bytes_ = (offset + kSystemPage - 1) / kSystemPage * kSystemPage;
+  page_bytes_ = kv_page_bytes(program_, options_.kv_type);
 }
 
 Status CpuBackend::plan_scratch() {
@@ -341,8 +335,7 @@ void CpuBackend::run(const ops::RopeAppend& op) {
   const LayerPlace& place = layers_[op.kv_layer];
   const auto n_pairs = static_cast<uint32_t>(program_.ropes[op.rope].inv_freq.size());
   const bool neox = program_.ropes[op.rope].neox;
-  const auto append =
-      options_.kv_type == ops::KvType::kF16 ? kernels_.append_kv_f16 : kernels_.append_kv_f32;
+  const auto append = kernels_.append_kv[static_cast<size_t>(kv_format_)];
   const uint32_t n_rotated = op.n_heads + kv.n_kv_heads;
   pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
     for (uint32_t r = begin; r < end; ++r) {
@@ -361,7 +354,7 @@ void CpuBackend::run(const ops::RopeAppend& op) {
       for (uint32_t head = 0; head < kv.n_kv_heads; ++head) {
         uint8_t* at_head = head_place(page, place, head);
         append(k + size_t{head} * kv.head_dim, v + size_t{head} * kv.head_dim, kv.head_dim,
-               row_position_[r] % ops::kPageTokens, at_head, at_head + place.v_offset);
+               row_position_[r] % ops::kPageTokens, at_head, at_head + place.head.v_offset());
       }
     }
   });
@@ -372,8 +365,7 @@ void CpuBackend::run(const ops::Attention& op) {
   const ops::KvLayer& kv = program_.kv_layers[op.kv_layer];
   const LayerPlace& place = layers_[op.kv_layer];
   const uint32_t n_group_heads = op.n_heads / kv.n_kv_heads;
-  const auto attention =
-      options_.kv_type == ops::KvType::kF16 ? kernels_.attention_f16 : kernels_.attention_f32;
+  const auto attention = kernels_.attention[static_cast<size_t>(kv_format_)];
   const auto n_items = static_cast<uint32_t>(runs_.size()) * kv.n_kv_heads;
   pool_.run(n_items, 1, [&](uint32_t begin, uint32_t end, uint32_t thread) {
     for (uint32_t i = begin; i < end; ++i) {
@@ -391,9 +383,9 @@ void CpuBackend::run(const ops::Attention& op) {
       args.first_position = rows.first_position;
       args.scale = op.scale;
       args.window = op.window;
-      args.arena = arena_.data() + place.offset + place.head_bytes * kv_head;
+      args.arena = arena_.data() + place.offset + place.head.bytes() * kv_head;
       args.page_stride = page_bytes_;
-      args.v_offset = place.v_offset;
+      args.v_offset = place.head.v_offset();
       args.pages = batch_->sequences[rows.sequence].pages.data();
       args.scratch = scratch_.data() + scratch_bytes_ * thread;
       attention(args);
@@ -426,23 +418,30 @@ void CpuBackend::run(const ops::SelectRows& op) {
 }
 
 void CpuBackend::copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) {
-  const size_t element = options_.kv_type == ops::KvType::kF16 ? 2 : 4;
   for (size_t i = 0; i < layers_.size(); ++i) {
-    const ops::KvLayer& kv = program_.kv_layers[i];
-    const size_t v_row = (kv.head_dim + kLanes - 1) / kLanes * kLanes * element;
-    for (uint32_t head = 0; head < kv.n_kv_heads; ++head) {
-      const uint8_t* src = head_place(from, layers_[i], head);
-      uint8_t* dst = head_place(to, layers_[i], head);
-      for (uint32_t d = 0; d < kv.head_dim; ++d) {
-        const size_t column = size_t{d} * ops::kPageTokens * element;
-        std::memcpy(dst + column, src + column, n_tokens * element);
-      }
-      std::memcpy(dst + layers_[i].v_offset, src + layers_[i].v_offset, n_tokens * v_row);
+    const KvLayout& head = layers_[i].head;
+    const size_t row_bytes = head.key_bytes * kPageKeys;
+    for (uint32_t h = 0; h < program_.kv_layers[i].n_kv_heads; ++h) {
+      const uint8_t* src = head_place(from, layers_[i], h);
+      uint8_t* dst = head_place(to, layers_[i], h);
+      for (size_t row = 0; row < head.k_rows; ++row)
+        std::memcpy(dst + row * row_bytes, src + row * row_bytes, n_tokens * head.key_bytes);
+      const size_t n_v_rows = (n_tokens + head.v_row_keys - 1) / head.v_row_keys;
+      std::memcpy(dst + head.v_offset(), src + head.v_offset(), n_v_rows * head.v_row_bytes);
     }
   }
 }
 
 }  // namespace
+
+uint64_t kv_page_bytes(const ops::Program& program, ops::KvType type) {
+  uint64_t total = 0;
+  for (const ops::KvLayer& layer : program.kv_layers) {
+    total += kv_layout(static_cast<KvFormat>(type), layer.head_dim).bytes() * layer.n_kv_heads;
+  }
+  constexpr uint64_t kSystemPage = 4096;  // so that a page's memory can be given back alone
+  return (total + kSystemPage - 1) / kSystemPage * kSystemPage;
+}
 
 Result<std::unique_ptr<ops::Backend>> make_backend(const ops::Program& program,
                                                    const ops::BackendOptions& options) {

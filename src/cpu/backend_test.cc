@@ -67,12 +67,13 @@ struct Toy {
   }
 };
 
-ops::BackendOptions options(const KernelTable& table, uint32_t n_threads) {
+ops::BackendOptions options(const KernelTable& table, uint32_t n_threads,
+                            ops::KvType kv_type = ops::KvType::kF32) {
   return {.n_threads = n_threads,
           .max_rows = 64,
           .max_logit_rows = 64,
           .max_pages = 64,
-          .kv_type = ops::KvType::kF32,
+          .kv_type = kv_type,
           .isa = table.name};
 }
 
@@ -176,15 +177,45 @@ TEST_P(BackendTest, EveryTableGivesTheSameBits) {
 TEST_P(BackendTest, ACopiedPageServesLikeItsOriginal) {
   const Toy toy(DType::kQ8_0);
   const auto tokens = random_tokens(50, 6);
-  auto backend = make_backend(toy.program, options(*GetParam(), 1));
-  const std::vector<float> want = run_alone(**backend, tokens, 64);
-  // Positions 0..31 on the original page, 32..44 copied, the rest computed anew on the copy.
-  std::vector<ops::PageId> pages{4, 20};
-  (*backend)->copy_page(3, 20, 13);
-  std::vector<uint32_t> rows{0, 1, 2, 3, 4};
-  const ops::BatchSequence sequence{0, 5, 45, pages};
-  const auto logits = (*backend)->step({std::span(tokens).subspan(45), {&sequence, 1}, rows});
-  EXPECT_TRUE(std::equal(logits->begin(), logits->end(), want.end() - 5 * 83));
+  for (const auto kv_type : {ops::KvType::kI16, ops::KvType::kF16, ops::KvType::kF32}) {
+    auto backend = make_backend(toy.program, options(*GetParam(), 1, kv_type));
+    const std::vector<float> want = run_alone(**backend, tokens, 64);
+    // Positions 0..31 on the original page, 32..44 copied, the rest computed anew on the copy.
+    std::vector<ops::PageId> pages{4, 20};
+    (*backend)->copy_page(3, 20, 13);
+    std::vector<uint32_t> rows{0, 1, 2, 3, 4};
+    const ops::BatchSequence sequence{0, 5, 45, pages};
+    const auto logits = (*backend)->step({std::span(tokens).subspan(45), {&sequence, 1}, rows});
+    EXPECT_TRUE(std::equal(logits->begin(), logits->end(), want.end() - 5 * 83));
+  }
+}
+
+TEST_P(BackendTest, EveryKvTypeStaysWithinItsError) {
+  const Toy toy(DType::kF32);
+  const auto tokens = random_tokens(60, 7);
+  const std::vector<float> want =
+      run_alone(**make_backend(toy.program, options(*GetParam(), 1)), tokens, 64);
+  for (const auto kv_type : {ops::KvType::kI16, ops::KvType::kF16}) {
+    auto backend = make_backend(toy.program, options(*GetParam(), 1, kv_type));
+    const std::vector<float> got = run_alone(**backend, tokens, 9);
+    double squares = 0, errors = 0;
+    for (size_t i = 0; i < got.size(); ++i) {
+      const auto w = static_cast<double>(want[i]), error = w - static_cast<double>(got[i]);
+      squares += w * w;
+      errors += error * error;
+    }
+    EXPECT_GT(errors, 0) << "the type was not used";
+    EXPECT_LT(std::sqrt(errors / squares), 5e-3);
+  }
+}
+
+TEST(KvPageBytes, CountsKeysValuesAndScalesOfAllLayers) {
+  ops::Program program;
+  program.kv_layers = {{2, 64}, {1, 128}};
+  EXPECT_EQ(kv_page_bytes(program, ops::KvType::kF16), 2u * 2 * 32 * (128 + 128));
+  EXPECT_EQ(kv_page_bytes(program, ops::KvType::kF32), 2u * 4 * 32 * (128 + 128));
+  EXPECT_EQ(kv_page_bytes(program, ops::KvType::kI16), 36864u)
+      << "two bytes a value and three times 32 keys of two scales, in whole pages of 4096";
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, BackendTest, testing::ValuesIn(available_tables()),

@@ -20,6 +20,9 @@ std::vector<const KernelTable*> available_tables();
 // valid ones.
 Result<const KernelTable*> select_kernels(std::string_view name);
 
+// Of one page of 32 tokens, all layers.
+uint64_t kv_page_bytes(const ops::Program& program, ops::KvType type);
+
 // Packs the weights (the program's file may be closed afterwards), plans buffers, reserves the KV
 // arena. Errors: kInvalidArgument (isa), kUnsupported (a weight type that no kernel reads),
 // kResourceExhausted (memory).

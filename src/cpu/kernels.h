@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cpu/kv_layout.h"
+
 namespace tempo9::cpu {
 
 inline constexpr uint32_t kLanes =
@@ -85,10 +87,12 @@ struct AttentionArgs {
   void* scratch = nullptr;  // attention_scratch_bytes(...)
 };
 inline constexpr uint32_t kAttentionRows = 16;  // most rows of one call
+inline constexpr uint32_t kMaxHeadDim = 1024;
 inline size_t attention_scratch_bytes(uint32_t n_group_heads, uint32_t head_dim) {
   const size_t n = size_t{kAttentionRows} * n_group_heads, tile = 16;
   const size_t dim = (head_dim + kLanes - 1) / kLanes * kLanes;
-  return (n * (dim + 2) + tile * (dim + 256) + 64) * sizeof(float);
+  // Sums, m, l, scales and 16-bit queries; per query of a tile a cell's sums, scores and weights.
+  return (n * (dim + dim / 2 + 3) + tile * (dim + 256 + 128 + 8) + 64) * sizeof(float);
 }
 
 struct KernelTable {
@@ -107,14 +111,10 @@ struct KernelTable {
   // One head in place; cosine and sine [n_pairs].
   void (*rope)(float* head, const float* cosine, const float* sine, uint32_t n_pairs, bool neox);
   void (*soft_cap)(float* x, uint32_t n, float cap);
-  // K [head_dim][32 keys] and V [32 keys][head_dim rounded up to 16] of one page and kv head:
-  // writes one key's column and row.
-  void (*append_kv_f16)(const float* k, const float* v, uint32_t head_dim, uint32_t slot,
-                        void* page_k, void* page_v);
-  void (*append_kv_f32)(const float* k, const float* v, uint32_t head_dim, uint32_t slot,
-                        void* page_k, void* page_v);
-  void (*attention_f16)(const AttentionArgs&);
-  void (*attention_f32)(const AttentionArgs&);
+  // By KvFormat. Writes one key's k and v [head_dim] into a slot of a page.
+  void (*append_kv[kNumKvFormats])(const float* k, const float* v, uint32_t head_dim, uint32_t slot,
+                                   void* page_k, void* page_v);
+  void (*attention[kNumKvFormats])(const AttentionArgs&);
   void (*enter_thread)();  // sets flush-to-zero; once in every compute thread
 };
 

@@ -126,7 +126,7 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   const uint64_t taken = open.info.file_bytes + kOtherMemory;
   T9_TRY(const Capacity capacity,
          choose_capacity(choose_length(options.max_length, declared), options.max_batch,
-                         kv_page_bytes(program, kv_type), limit > taken ? limit - taken : 0));
+                         cpu::kv_page_bytes(program, kv_type), limit > taken ? limit - taken : 0));
 
   EngineParts parts;
   parts.loop = loop_options(options.max_batch, capacity);

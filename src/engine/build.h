@@ -37,8 +37,6 @@ struct Capacity {
 Result<Capacity> choose_capacity(Length length, uint32_t max_batch, uint64_t page_bytes,
                                  uint64_t memory);
 
-uint64_t kv_page_bytes(const ops::Program& program, ops::KvType type);
-
 // Parts of an engine that plays options.script_path.
 Result<EngineParts> build_script_parts(const EngineOptions& options);
 // Parts of an engine that runs options.model_path.

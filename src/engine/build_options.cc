@@ -17,13 +17,11 @@ uint32_t pages_for(uint32_t n_tokens) { return (n_tokens + kv::kPageTokens - 1) 
 }  // namespace
 
 Result<ops::KvType> parse_kv_type(const std::string& name) {
-  if (name == "f16") {
-    return ops::KvType::kF16;
-  }
-  if (name == "f32") {
-    return ops::KvType::kF32;
-  }
-  return make_error(ErrorCode::kInvalidArgument, "--kv-type: found {}, expected f16 or f32", name);
+  if (name == "i16") return ops::KvType::kI16;
+  if (name == "f16") return ops::KvType::kF16;
+  if (name == "f32") return ops::KvType::kF32;
+  return make_error(ErrorCode::kInvalidArgument, "--kv-type: found {}, expected i16, f16 or f32",
+                    name);
 }
 
 Status check_options(const EngineOptions& options) {
@@ -75,14 +73,6 @@ Result<Capacity> choose_capacity(Length length, uint32_t max_batch, uint64_t pag
     capacity.length.max_length = n_tokens;
   }
   return capacity;
-}
-
-uint64_t kv_page_bytes(const ops::Program& program, ops::KvType type) {
-  uint64_t n_values = 0;
-  for (const ops::KvLayer& layer : program.kv_layers) {
-    n_values += uint64_t{2} * layer.n_kv_heads * layer.head_dim * kv::kPageTokens;
-  }
-  return std::max<uint64_t>(1, n_values * (type == ops::KvType::kF32 ? 4 : 2));
 }
 
 }  // namespace tempo9::engine

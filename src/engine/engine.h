@@ -87,7 +87,7 @@ struct EngineOptions {
   uint32_t n_threads = 0;   // 0: by affinity and cgroup quota
   uint32_t max_length = 0;  // 0: the smaller of 32768 and the file's
   uint32_t max_batch = 16;
-  std::string kv_type = "f16";
+  std::string kv_type = "i16";
   uint64_t memory_bytes = 0;  // 0: no cap of ours
   std::string isa;            // TEMPO9_CPU_ISA
   std::string script_path;    // script mode instead of a model

@@ -14,14 +14,15 @@
 
 namespace tempo9::ops {
 
-enum class KvType { kF16, kF32 };
+// kI16: 16-bit integers with a scale per key and head, about as exact as f16 and faster.
+enum class KvType { kI16, kF16, kF32 };
 
 struct BackendOptions {
   uint32_t n_threads = 1;
   uint32_t max_rows = 512;        // most rows of one step
   uint32_t max_logit_rows = 512;  // most logit rows of one step
   uint32_t max_pages = 0;  // KV pages in the arena: address space only, memory is touched on use
-  KvType kv_type = KvType::kF16;
+  KvType kv_type = KvType::kI16;
   std::string isa;  // kernel table by name; empty: the best that this processor has
 };
 

@@ -26,6 +26,7 @@ constexpr int kTileRows =
 constexpr int kTileGroups = 1;
 constexpr int kDirectRows = 2;
 constexpr int kQueryTile = 2;
+constexpr int kQueryTileI16 = 2, kValueTile = 2;
 
 T9_SIMD F32 zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
 T9_SIMD F32 set1(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
@@ -64,6 +65,19 @@ T9_SIMD F32 abs(F32 x) {
   const __m256 sign = _mm256_set1_ps(-0.0f);
   return {_mm256_andnot_ps(sign, x.a), _mm256_andnot_ps(sign, x.b)};
 }
+// Sum and maximum of the 16 lanes by one fixed tree: lane i with i + 8, i + 4, i + 2, i + 1.
+T9_SIMD float reduce_add(F32 x) {
+  const __m256 by8 = _mm256_add_ps(x.a, x.b);
+  const __m128 by4 = _mm_add_ps(_mm256_castps256_ps128(by8), _mm256_extractf128_ps(by8, 1));
+  const __m128 by2 = _mm_add_ps(by4, _mm_movehl_ps(by4, by4));
+  return _mm_cvtss_f32(_mm_add_ss(by2, _mm_movehdup_ps(by2)));
+}
+T9_SIMD float reduce_max(F32 x) {
+  const __m256 by8 = _mm256_max_ps(x.a, x.b);
+  const __m128 by4 = _mm_max_ps(_mm256_castps256_ps128(by8), _mm256_extractf128_ps(by8, 1));
+  const __m128 by2 = _mm_max_ps(by4, _mm_movehl_ps(by4, by4));
+  return _mm_cvtss_f32(_mm_max_ss(by2, _mm_movehdup_ps(by2)));
+}
 T9_SIMD F32 select(I32 mask, F32 yes, F32 no) {
   return {_mm256_blendv_ps(no.a, yes.a, _mm256_castsi256_ps(mask.a)),
           _mm256_blendv_ps(no.b, yes.b, _mm256_castsi256_ps(mask.b))};
@@ -99,6 +113,21 @@ T9_SIMD I32 as_i32(F32 x) { return {_mm256_castps_si256(x.a), _mm256_castps_si25
 T9_SIMD void store_i32(int32_t* p, I32 x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x.a);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 8), x.b);
+}
+T9_SIMD I32 load_i32(const void* p) {
+  const auto* q = static_cast<const __m256i*>(p);
+  return {_mm256_loadu_si256(q), _mm256_loadu_si256(q + 1)};
+}
+T9_SIMD void store_i16(int16_t* p, I32 x) {
+  // packs works within 128-bit halves; the permutation puts them in order.
+  const __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi32(x.a, x.b), 0xD8);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), packed);
+}
+T9_SIMD I32 dot_i16(I32 acc, I32 w, const int16_t* a) {
+  const __m256i pair = _mm256_set1_epi32(
+      *reinterpret_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(a));
+  return {_mm256_add_epi32(acc.a, _mm256_madd_epi16(w.a, pair)),
+          _mm256_add_epi32(acc.b, _mm256_madd_epi16(w.b, pair))};
 }
 T9_SIMD void store_i8(int8_t* p, I32 x) {
   int32_t wide[16];

@@ -19,6 +19,7 @@ constexpr int kTileRows = 6;  // register tile of the panel kernel: rows x group
 constexpr int kTileGroups = 2;
 constexpr int kDirectRows = 4;  // rows that decode weights in registers together
 constexpr int kQueryTile = 6;   // query vectors that share one load of keys or values
+constexpr int kQueryTileI16 = 8, kValueTile = 2;
 
 T9_SIMD F32 zero() { return _mm512_setzero_ps(); }
 T9_SIMD F32 set1(float x) { return _mm512_set1_ps(x); }
@@ -39,6 +40,19 @@ T9_SIMD F32 fma(F32 a, F32 b, F32 c) { return _mm512_fmadd_ps(a, b, c); }
 T9_SIMD F32 max(F32 a, F32 b) { return _mm512_max_ps(a, b); }
 T9_SIMD F32 min(F32 a, F32 b) { return _mm512_min_ps(a, b); }
 T9_SIMD F32 abs(F32 a) { return _mm512_abs_ps(a); }
+// Sum and maximum of the 16 lanes by one fixed tree: lane i with i + 8, i + 4, i + 2, i + 1.
+T9_SIMD float reduce_add(F32 x) {
+  const __m256 by8 = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+  const __m128 by4 = _mm_add_ps(_mm256_castps256_ps128(by8), _mm256_extractf128_ps(by8, 1));
+  const __m128 by2 = _mm_add_ps(by4, _mm_movehl_ps(by4, by4));
+  return _mm_cvtss_f32(_mm_add_ss(by2, _mm_movehdup_ps(by2)));
+}
+T9_SIMD float reduce_max(F32 x) {
+  const __m256 by8 = _mm256_max_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+  const __m128 by4 = _mm_max_ps(_mm256_castps256_ps128(by8), _mm256_extractf128_ps(by8, 1));
+  const __m128 by2 = _mm_max_ps(by4, _mm_movehl_ps(by4, by4));
+  return _mm_cvtss_f32(_mm_max_ss(by2, _mm_movehdup_ps(by2)));
+}
 // Lanes from index n on become value.
 T9_SIMD F32 fill_from(F32 a, uint32_t n, float value) {
   return n >= 16 ? a : _mm512_mask_blend_ps(first_lanes(n), _mm512_set1_ps(value), a);
@@ -70,6 +84,20 @@ T9_SIMD void store_i8(int8_t* p, I32 a) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a));
 }
 T9_SIMD void store_i32(int32_t* p, I32 a) { _mm512_storeu_si512(p, a); }
+T9_SIMD I32 broadcast_32(const void* p) {
+  return _mm512_set1_epi32(
+      *static_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(p));
+}
+T9_SIMD I32 load_i32(const void* p) { return _mm512_loadu_si512(p); }
+T9_SIMD void store_i16(int16_t* p, I32 a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(a));
+}
+// The dot products are assembly because g++ 12 copies each accumulator around the intrinsic.
+// Lane c += w[2c] a[0] + w[2c + 1] a[1] in 16-bit integers, a broadcast from memory.
+T9_SIMD I32 dot_i16(I32 acc, I32 w, const int16_t* a) {
+  asm("vpdpwssd %2, %1, %0" : "+v"(acc) : "v"(w), "v"(broadcast_32(a)));
+  return acc;
+}
 
 T9_SIMD F32 load_f16(const void* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
@@ -124,9 +152,8 @@ T9_SIMD I32 start_dot(int32_t sum) {
 // Lane c += w[4c .. 4c+3] . a[0 .. 3], a broadcast from memory.
 template <int kZero>
 T9_SIMD I32 dot(I32 acc, U8 w, const int8_t* a) {
-  const __m512i bytes = _mm512_set1_epi32(
-      *reinterpret_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(a));
-  return _mm512_dpbusd_epi32(acc, w, bytes);
+  asm("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(w), "v"(broadcast_32(a)));
+  return acc;
 }
 
 T9_SIMD void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }

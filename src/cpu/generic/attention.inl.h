@@ -1,8 +1,7 @@
-// Attention over paged KV. Defined on a fixed grid of 256 keys: per cell m = max s, p = e^(s - m),
-// l = sum p, o = sum p v in key order; cells merge oldest first. Rows, heads and threads never
-// change the order. Page of one layer and kv head: K [head_dim][32 keys], V [32 keys][padded_dim],
-// padded_dim a multiple of 16. Source: online softmax, Milakov and Gimelshein 2018
-// (arXiv:1805.02867). Included inside a table's namespace, after math.inl.h.
+// Attention over paged KV, in f32. Defined on a fixed grid of 256 keys: per cell m = max s, p =
+// e^(s - m), l = sum p, o = sum p v in key order; cells merge oldest first. Rows, heads and threads
+// never change the order. Layout: cpu/kv_layout.h. Source: online softmax, Milakov and Gimelshein
+// 2018 (arXiv:1805.02867). Included inside a table's namespace, after math.inl.h.
 
 struct KvF16 {
   using Element = uint16_t;
@@ -21,7 +20,7 @@ struct KvF32 {
   T9_SIMD F32 read(const uint8_t* p) { return load(reinterpret_cast<const float*>(p)); }
 };
 
-constexpr uint32_t kPageKeys = 32, kCellKeys = 256;
+constexpr uint32_t kCellKeys = 256;
 
 T9_SIMD uint32_t padded_dim(uint32_t head_dim) { return (head_dim + kLanes - 1) / kLanes * kLanes; }
 
@@ -118,15 +117,16 @@ T9_SIMD void soften(float* scores, uint32_t begin, uint32_t end, uint32_t n_keys
   *l = reduce_add(sum);
 }
 
-// A query's running state: out (unnormalised), m, l.
+// A query's running state: out (unnormalised), m, l. kExp: exp or exp2, whose units m is in.
+template <F32 (*kExp)(F32)>
 T9_SIMD void merge_cell(float* out, float* m, float* l, const float* cell_out, float cell_m,
                         float cell_l, uint32_t head_dim) {
   if (cell_l == 0) return;  // saw nothing of the cell
   const float new_m = *m > cell_m ? *m : cell_m;
   float factor[16];
-  store(factor, exp(sub(set1(*m), set1(new_m))));
+  store(factor, kExp(sub(set1(*m), set1(new_m))));
   const F32 keep = set1(factor[0]);
-  store(factor, exp(sub(set1(cell_m), set1(new_m))));
+  store(factor, kExp(sub(set1(cell_m), set1(new_m))));
   const F32 take = set1(factor[0]);
   for (uint32_t d = 0; d < head_dim; d += kLanes) {
     store(out + d, fma(load(out + d), keep, mul(load(cell_out + d), take)));
@@ -151,7 +151,7 @@ static void attend_cell(const AttentionArgs& args, const QueryTile<kN>& t, const
   for (; d + 4 * kLanes <= dim; d += 4 * kLanes) weigh_values<Kv, kN, 4>(args, t, v, n_keys, d);
   for (; d < dim; d += kLanes) weigh_values<Kv, kN, 1>(args, t, v, n_keys, d);
   for (int i = 0; i < kN; ++i)
-    merge_cell(out[i], m[i], l[i], t.cell_out[i], cell_m[i], cell_l[i], dim);
+    merge_cell<exp>(out[i], m[i], l[i], t.cell_out[i], cell_m[i], cell_l[i], dim);
 }
 
 // The running state of a call's queries, and one tile's scratch.
@@ -194,6 +194,40 @@ static void attend_tiles(const AttentionArgs& args, const AttentionState& s, uin
   }
 }
 
+// Calls attend(first key, K pages, V pages, number of keys in whole pages) for each cell that a row
+// of the call may see, oldest first.
+template <class Attend>
+T9_SIMD void for_each_cell(const AttentionArgs& args, Attend attend) {
+  const uint32_t n_keys = args.first_position + args.n_rows;
+  const uint32_t first_seen = args.window > 0 && args.first_position + 1 > args.window
+                                  ? args.first_position + 1 - args.window
+                                  : 0;
+  for (uint32_t cell = first_seen / kCellKeys * kCellKeys; cell < n_keys; cell += kCellKeys) {
+    const uint32_t in_cell = n_keys - cell < kCellKeys ? n_keys - cell : kCellKeys;
+    const uint32_t n_pages = (in_cell + kPageKeys - 1) / kPageKeys;
+    const uint8_t *k[kCellKeys / kPageKeys], *v[kCellKeys / kPageKeys];
+    for (uint32_t p = 0; p < n_pages; ++p) {
+      k[p] = args.arena + args.page_stride * args.pages[cell / kPageKeys + p];
+      v[p] = k[p] + args.v_offset;
+    }
+    attend(cell, k, v, n_pages * kPageKeys);
+  }
+}
+
+// Normalises [n][padded_dim] by l and writes the rows.
+T9_SIMD void write_attention(const AttentionArgs& args, const float* sums, const float* l) {
+  const uint32_t dim = padded_dim(args.head_dim);
+  for (uint32_t i = 0; i < args.n_rows * args.n_group_heads; ++i) {
+    const F32 inverse = set1(1.0f / l[i]);
+    float* out = args.out + (i / args.n_group_heads) * args.out_row_stride +
+                 (i % args.n_group_heads) * args.head_dim;
+    const float* sum = sums + size_t{i} * dim;
+    uint32_t d = 0;
+    for (; d + kLanes <= args.head_dim; d += kLanes) store(out + d, mul(load(sum + d), inverse));
+    if (d < args.head_dim) store_part(out + d, mul(load(sum + d), inverse), args.head_dim - d);
+  }
+}
+
 template <class Kv>
 static void attention(const AttentionArgs& args) {
   const uint32_t n = args.n_rows * args.n_group_heads;
@@ -209,29 +243,11 @@ static void attention(const AttentionArgs& args) {
     s.l[i] = 0;
   }
   for (size_t d = 0; d < size_t{n} * dim; d += kLanes) store(s.out + d, zero());
-  const uint32_t n_keys = args.first_position + args.n_rows;
-  const uint32_t first_seen = args.window > 0 && args.first_position + 1 > args.window
-                                  ? args.first_position + 1 - args.window
-                                  : 0;
-  for (uint32_t cell = first_seen / kCellKeys * kCellKeys; cell < n_keys; cell += kCellKeys) {
-    const uint32_t in_cell = n_keys - cell < kCellKeys ? n_keys - cell : kCellKeys;
-    const uint32_t n_pages = (in_cell + kPageKeys - 1) / kPageKeys;
-    const uint8_t *k[kCellKeys / kPageKeys], *v[kCellKeys / kPageKeys];
-    for (uint32_t p = 0; p < n_pages; ++p) {
-      k[p] = args.arena + args.page_stride * args.pages[cell / kPageKeys + p];
-      v[p] = k[p] + args.v_offset;
-    }
-    attend_tiles<Kv, kQueryTile>(args, s, 0, n, cell, k, v, n_pages * kPageKeys);
-  }
-  for (uint32_t i = 0; i < n; ++i) {
-    const F32 inverse = set1(1.0f / s.l[i]);
-    float* out = args.out + (i / args.n_group_heads) * args.out_row_stride +
-                 (i % args.n_group_heads) * args.head_dim;
-    const float* sum = s.out + size_t{i} * dim;
-    uint32_t d = 0;
-    for (; d + kLanes <= args.head_dim; d += kLanes) store(out + d, mul(load(sum + d), inverse));
-    if (d < args.head_dim) store_part(out + d, mul(load(sum + d), inverse), args.head_dim - d);
-  }
+  for_each_cell(
+      args, [&](uint32_t cell, const uint8_t* const* k, const uint8_t* const* v, uint32_t n_keys) {
+        attend_tiles<Kv, kQueryTile>(args, s, 0, n, cell, k, v, n_keys);
+      });
+  write_attention(args, s.out, s.l);
 }
 
 template <class Kv>

@@ -1,24 +1,6 @@
 // Functions on vectors, the same bits on every table: only fused multiply-adds, never libm.
 // Included inside a table's namespace, after its simd.h.
 
-// Sum and maximum of the 16 lanes by one fixed tree: lane i with i + 8, i + 4, i + 2, i + 1.
-T9_SIMD float reduce_add(F32 x) {
-  float lane[16];
-  store(lane, x);
-  for (int width = 8; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) lane[i] += lane[i + width];
-  }
-  return lane[0];
-}
-T9_SIMD float reduce_max(F32 x) {
-  float lane[16];
-  store(lane, x);
-  for (int width = 8; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) lane[i] = lane[i] > lane[i + width] ? lane[i] : lane[i + width];
-  }
-  return lane[0];
-}
-
 // e^x, about 1 ulp; 0 below -87.3 (also for -inf), saturates at 88.
 // Source: x = n ln2 + r, Taylor to r^7 on |r| <= ln2 / 2 (next term 5e-9), scaled by 2^n through
 // the exponent bits.
@@ -37,6 +19,22 @@ T9_SIMD F32 exp(F32 x) {
   p = fma(mul(r, r), p, add(r, set1(1.0f)));
   const F32 result = as_f32(iadd(as_i32(p), shift_left(n, 23)));
   return zero_below(result, x, -87.3f);
+}
+
+// 2^x for x <= 0, about 3e-6 of it; 0 below -126 (also for -inf).
+// Source: x = n + r, Taylor of e^(r ln2) to the fifth power on |r| <= 1 / 2, scaled by 2^n through
+// the exponent bits.
+T9_SIMD F32 exp2(F32 x) {
+  const F32 clamped = max(x, set1(-126.0f));
+  const I32 n = round_to_i32(clamped);
+  const F32 r = sub(clamped, to_f32(n));
+  F32 p = set1(1.33335581e-3f);
+  p = fma(p, r, set1(9.61812911e-3f));
+  p = fma(p, r, set1(5.55041087e-2f));
+  p = fma(p, r, set1(2.40226507e-1f));
+  p = fma(p, r, set1(6.93147181e-1f));
+  p = fma(p, r, set1(1.0f));
+  return zero_below(as_f32(iadd(as_i32(p), shift_left(n, 23))), x, -126.0f);
 }
 
 // x / (1 + e^-x)

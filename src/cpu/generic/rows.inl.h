@@ -1,6 +1,9 @@
 // Ops on one row. Reductions run on 16 virtual lanes and one tree (math.inl.h), so every table
 // gives the same bits. Included inside a table's namespace, after math.inl.h.
 
+T9_SIMD int32_t float_bits(float x) { return __builtin_bit_cast(int32_t, x); }
+T9_SIMD float bits_float(int32_t x) { return __builtin_bit_cast(float, x); }
+
 static void quantize_row(const float* x, uint32_t n, int8_t* q, float* block_scale,
                          float* block_sum, int32_t* half_sum, float* row_scale) {
   F32 row_max = zero();
@@ -11,10 +14,10 @@ static void quantize_row(const float* x, uint32_t n, int8_t* q, float* block_sca
   for (uint32_t b = 0; b < n / kBlock; ++b) {
     const F32 low = load(x + b * kBlock), high = load(x + b * kBlock + kLanes);
     const float block_max = reduce_max(max(abs(low), abs(high)));
-    // The smallest power of two that covers the block: halve while the block still fits, 2^-20 at
-    // least.
-    float exponent = 1.0f;
-    while (exponent > 0x1p-20f && block_max <= amax * (exponent * 0.5f)) exponent *= 0.5f;
+    // The smallest power of two that covers the block, 2^-20 at least: as floats, positive numbers
+    // that differ by a factor of 2^n differ by n << 23.
+    const int32_t halvings = (float_bits(amax) - float_bits(block_max)) >> 23;
+    const float exponent = bits_float((127 - (halvings < 20 ? halvings : 20)) << 23);
     const F32 scale = set1(inverse * (1.0f / exponent));
     const F32 limit = set1(127.0f);
     const I32 ql = round_to_i32(max(min(mul(low, scale), limit), sub(zero(), limit)));

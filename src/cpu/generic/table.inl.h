@@ -13,9 +13,7 @@ const KernelTable kTable = {
     .gelu_mul = gelu_mul,
     .rope = rope,
     .soft_cap = soft_cap,
-    .append_kv_f16 = append_kv<KvF16>,
-    .append_kv_f32 = append_kv<KvF32>,
-    .attention_f16 = attention<KvF16>,
-    .attention_f32 = attention<KvF32>,
+    .append_kv = {append_kv_i16, append_kv<KvF16>, append_kv<KvF32>},
+    .attention = {attention_i16, attention<KvF16>, attention<KvF32>},
     .enter_thread = flush_denormals,
 };

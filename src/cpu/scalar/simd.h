@@ -27,6 +27,7 @@ constexpr int kTileRows = 1;
 constexpr int kTileGroups = 1;
 constexpr int kDirectRows = 1;
 constexpr int kQueryTile = 2;
+constexpr int kQueryTileI16 = 2, kValueTile = 1;
 
 #define T9_LANES(result, expression)                  \
   result out;                                         \
@@ -49,6 +50,19 @@ T9_SIMD F32 fma(F32 x, F32 y, F32 z) { T9_LANES(F32, __builtin_fmaf(x.v[i], y.v[
 T9_SIMD F32 max(F32 x, F32 y) { T9_LANES(F32, x.v[i] > y.v[i] ? x.v[i] : y.v[i]); }
 T9_SIMD F32 min(F32 x, F32 y) { T9_LANES(F32, x.v[i] < y.v[i] ? x.v[i] : y.v[i]); }
 T9_SIMD F32 abs(F32 x) { T9_LANES(F32, __builtin_fabsf(x.v[i])); }
+// Sum and maximum of the 16 lanes by one fixed tree: lane i with i + 8, i + 4, i + 2, i + 1.
+T9_SIMD float reduce_add(F32 x) {
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) x.v[i] += x.v[i + width];
+  }
+  return x.v[0];
+}
+T9_SIMD float reduce_max(F32 x) {
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) x.v[i] = x.v[i] > x.v[i + width] ? x.v[i] : x.v[i + width];
+  }
+  return x.v[0];
+}
 T9_SIMD F32 fill_from(F32 x, uint32_t n, float value) {
   T9_LANES(F32, static_cast<uint32_t>(i) < n ? x.v[i] : value);
 }
@@ -88,6 +102,22 @@ T9_SIMD void store_i8(int8_t* p, I32 x) {
   for (int i = 0; i < 16; ++i) p[i] = static_cast<int8_t>(x.v[i]);
 }
 T9_SIMD void store_i32(int32_t* p, I32 x) { std::memcpy(p, x.v, sizeof x.v); }
+T9_SIMD I32 load_i32(const void* p) {
+  I32 out;
+  std::memcpy(out.v, p, sizeof out.v);
+  return out;
+}
+T9_SIMD void store_i16(int16_t* p, I32 x) {
+  for (int i = 0; i < 16; ++i) p[i] = static_cast<int16_t>(x.v[i]);
+}
+// Wraps, as the instructions do: slots of a page that no key has taken yet hold anything.
+T9_SIMD I32 dot_i16(I32 acc, I32 w, const int16_t* a) {
+  int16_t pairs[32];
+  std::memcpy(pairs, w.v, sizeof pairs);
+  T9_LANES(I32, static_cast<int32_t>(static_cast<uint32_t>(acc.v[i]) +
+                                     static_cast<uint32_t>(pairs[2 * i] * a[0]) +
+                                     static_cast<uint32_t>(pairs[2 * i + 1] * a[1])));
+}
 
 T9_SIMD float half_to_float(uint16_t h) {
   const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16;

@@ -1,0 +1,257 @@
+// Attention over 16-bit integers: twice the multiply-adds of f32 on every x86 since SSE2 (pmaddwd,
+// vpdpwssd), and exact, so the same bits on every table. The definition is attention.inl.h's: cells
+// of 256 keys, merged oldest first. What is rounded:
+//
+//   k, v   per key and head to a scale of max / kKeyMax, max / kValueMax (about f16's error)
+//   q      per row and head likewise
+//   p v    per page of 32 keys, the weights p * v_scale to max / kValueMax
+//
+// Sums of products stay below 2^31: kKeyMax^2 * 64 over runs of 64 dims, kValueMax^2 * 32 over a
+// page's keys. Scores are in units of log2. Layout: cpu/kv_layout.h. Included inside a table's
+// namespace, after attention.inl.h.
+
+constexpr float kKeyMax = 5792.0f, kValueMax = 8191.0f;
+constexpr uint32_t kRunPairs = 32;  // pairs of dims whose products are summed as integers
+
+T9_SIMD uint32_t dim_pairs(uint32_t head_dim) { return (head_dim + 1) / 2; }
+
+// x to integers of at most `limit`; gives the scale. n values; q gets n rounded up to 16.
+T9_SIMD float quantize_i16(const float* x, uint32_t n, float limit, int16_t* q) {
+  const auto part = [&](uint32_t i) { return load_part(x + i, n - i < kLanes ? n - i : kLanes); };
+  F32 top = zero();
+  for (uint32_t i = 0; i < n; i += kLanes) top = max(top, abs(part(i)));
+  const float amax = reduce_max(top);
+  const F32 inverse = set1(amax > 1e-30f ? limit / amax : 0.0f);
+  for (uint32_t i = 0; i < n; i += kLanes) store_i16(q + i, round_to_i32(mul(part(i), inverse)));
+  return amax > 1e-30f ? amax / limit : 0.0f;
+}
+
+static void append_kv_i16(const float* k, const float* v, uint32_t head_dim, uint32_t slot,
+                          void* page_k, void* page_v) {
+  int16_t q[kMaxHeadDim];
+  auto* keys = static_cast<int16_t*>(page_k) + 2 * slot;
+  const uint32_t n_pairs = dim_pairs(head_dim);
+  float* scales = static_cast<float*>(page_k) + size_t{n_pairs} * kPageKeys + slot;
+  scales[0] = quantize_i16(k, head_dim, kKeyMax, q);
+  for (uint32_t d = 0; d < n_pairs; ++d) {
+    keys[size_t{d} * 2 * kPageKeys] = q[2 * d];
+    keys[size_t{d} * 2 * kPageKeys + 1] = q[2 * d + 1];
+  }
+  scales[kPageKeys] = quantize_i16(v, head_dim, kValueMax, q);
+  auto* values =
+      static_cast<int16_t*>(page_v) + size_t{slot / 2} * 2 * padded_dim(head_dim) + slot % 2;
+  for (uint32_t d = 0; d < padded_dim(head_dim); ++d) values[2 * d] = q[d];
+}
+
+template <int kN>
+struct QueryTileI16 {
+  const int16_t* q[kN];         // [pairs of dims][2]
+  float q_scale[kN];            // with the attention scale and log2(e)
+  float* scores[kN];            // [256]
+  int16_t* weights[kN];         // [256]
+  float* weight_scale[kN];      // [8], a page
+  float* cell_out[kN];          // [padded_dim]
+  uint32_t begin[kN], end[kN];  // keys of this cell it sees, relative to the cell
+};
+
+template <int kN>
+static void score_page_i16(const QueryTileI16<kN>& t, uint32_t n_pairs, const uint8_t* page,
+                           uint32_t key0) {
+  const auto* keys = reinterpret_cast<const int16_t*>(page);
+  F32 total[kN][2];
+#pragma GCC unroll 16
+  for (int i = 0; i < kN; ++i) total[i][0] = total[i][1] = zero();
+  for (uint32_t run = 0; run < n_pairs; run += kRunPairs) {
+    const uint32_t end = run + kRunPairs < n_pairs ? run + kRunPairs : n_pairs;
+    I32 acc[kN][2];
+#pragma GCC unroll 16
+    for (int i = 0; i < kN; ++i) acc[i][0] = acc[i][1] = izero();
+    for (uint32_t d = run; d < end; ++d) {
+      const I32 k0 = load_i32(keys + size_t{d} * 2 * kPageKeys);
+      const I32 k1 = load_i32(keys + size_t{d} * 2 * kPageKeys + 2 * kLanes);
+#pragma GCC unroll 16
+      for (int i = 0; i < kN; ++i) {
+        acc[i][0] = dot_i16(acc[i][0], k0, t.q[i] + 2 * d);
+        acc[i][1] = dot_i16(acc[i][1], k1, t.q[i] + 2 * d);
+      }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kN; ++i) {
+      total[i][0] = add(total[i][0], to_f32(acc[i][0]));
+      total[i][1] = add(total[i][1], to_f32(acc[i][1]));
+    }
+  }
+  const float* scales = reinterpret_cast<const float*>(page) + size_t{n_pairs} * kPageKeys;
+  const F32 scale0 = load(scales), scale1 = load(scales + kLanes);
+#pragma GCC unroll 16
+  for (int i = 0; i < kN; ++i) {
+    store(t.scores[i] + key0, mul(mul(total[i][0], scale0), set1(t.q_scale[i])));
+    store(t.scores[i] + key0 + kLanes, mul(mul(total[i][1], scale1), set1(t.q_scale[i])));
+  }
+}
+
+// Scores to weights p * v_scale as integers with a scale a page; gives the cell's maximum and the
+// sum of p. A query that sees no key of the cell gets m = -inf.
+T9_SIMD void soften_i16(float* scores, uint32_t begin, uint32_t end, uint32_t n_keys,
+                        const uint8_t* const* k, uint32_t n_pairs, int16_t* weights,
+                        float* weight_scale, float* m, float* l) {
+  const float kMinusInfinity = -__builtin_inff();
+  if (begin >= end) {
+    *m = kMinusInfinity;
+    *l = 0;
+    for (uint32_t i = 0; i < n_keys; i += kLanes) store_i16(weights + i, izero());
+    for (uint32_t page = 0; page < n_keys / kPageKeys; ++page) weight_scale[page] = 0;
+    return;
+  }
+  F32 top = set1(kMinusInfinity);
+  for (uint32_t i = 0; i < n_keys; i += kLanes) {
+    F32 s = load(scores + i);
+    if (begin > i || end < i + kLanes) {
+      if (begin > i) s = fill_below(s, begin - i, kMinusInfinity);
+      if (end < i + kLanes) s = fill_from(s, end > i ? end - i : 0, kMinusInfinity);
+      store(scores + i, s);
+    }
+    top = max(top, s);
+  }
+  *m = reduce_max(top);
+  F32 sum = zero();
+  for (uint32_t page = 0; page < n_keys / kPageKeys; ++page) {
+    const float* s = scores + size_t{page} * kPageKeys;
+    const float* v_scales =
+        reinterpret_cast<const float*>(k[page]) + (size_t{n_pairs} + 1) * kPageKeys;
+    const F32 p0 = exp2(sub(load(s), set1(*m))), p1 = exp2(sub(load(s + kLanes), set1(*m)));
+    sum = add(add(sum, p0), p1);
+    const F32 w0 = mul(p0, load(v_scales)), w1 = mul(p1, load(v_scales + kLanes));
+    const float w_max = reduce_max(max(w0, w1));
+    const bool any = w_max > 1e-30f;
+    const F32 inverse = set1(any ? kValueMax / w_max : 0.0f);
+    weight_scale[page] = any ? w_max * (1.0f / kValueMax) : 0.0f;
+    store_i16(weights + size_t{page} * kPageKeys, round_to_i32(mul(w0, inverse)));
+    store_i16(weights + size_t{page} * kPageKeys + kLanes, round_to_i32(mul(w1, inverse)));
+  }
+  *l = reduce_add(sum);
+}
+
+// cell_out[d0 .. d0 + 16 kD) = sum over pages of scale * sum over the page's keys.
+template <int kN, int kD>
+static void weigh_values_i16(const QueryTileI16<kN>& t, const uint8_t* const* v, uint32_t n_pages,
+                             uint32_t dim, uint32_t d0) {
+  for (uint32_t page = 0; page < n_pages; ++page) {
+    const auto* values = reinterpret_cast<const int16_t*>(v[page]) + 2 * d0;
+    I32 acc[kN][kD];
+#pragma GCC unroll 16
+    for (int i = 0; i < kN; ++i) {
+#pragma GCC unroll 8
+      for (int j = 0; j < kD; ++j) acc[i][j] = izero();
+    }
+    for (uint32_t pair = 0; pair < kPageKeys / 2; ++pair) {
+      I32 value[kD];
+#pragma GCC unroll 8
+      for (int j = 0; j < kD; ++j)
+        value[j] = load_i32(values + size_t{pair} * 2 * dim + 2 * kLanes * static_cast<size_t>(j));
+#pragma GCC unroll 16
+      for (int i = 0; i < kN; ++i) {
+        const int16_t* w = t.weights[i] + size_t{page} * kPageKeys + 2 * pair;
+#pragma GCC unroll 8
+        for (int j = 0; j < kD; ++j) acc[i][j] = dot_i16(acc[i][j], value[j], w);
+      }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kN; ++i) {
+      const F32 scale = set1(t.weight_scale[i][page]);
+#pragma GCC unroll 8
+      for (int j = 0; j < kD; ++j) {
+        float* out = t.cell_out[i] + d0 + kLanes * static_cast<uint32_t>(j);
+        store(out, fma(to_f32(acc[i][j]), scale, page == 0 ? zero() : load(out)));
+      }
+    }
+  }
+}
+
+// The running state of a call's queries, and one tile's scratch.
+struct AttentionStateI16 {
+  float *out, *m, *l, *q_scale;  // [n][padded_dim], [n], [n], [n]
+  int16_t* q;                    // [n][padded_dim]
+  float *cell_out, *scores;      // [kQueryTileI16][padded_dim], [kQueryTileI16][256]
+  float* weight_scale;           // [kQueryTileI16][8]
+  int16_t* weights;              // [kQueryTileI16][256]
+};
+
+template <int kN>
+static void attend_tile_i16(const AttentionArgs& args, const AttentionStateI16& s, uint32_t first,
+                            uint32_t cell_begin, const uint8_t* const* k, const uint8_t* const* v,
+                            uint32_t n_keys) {
+  const uint32_t dim = padded_dim(args.head_dim), n_pairs = dim_pairs(args.head_dim);
+  QueryTileI16<kN> t;
+  for (uint32_t i = 0; i < kN; ++i) {
+    const uint32_t index = first + i, row = index / args.n_group_heads;
+    t.q[i] = s.q + size_t{index} * dim;
+    t.q_scale[i] = s.q_scale[index];
+    t.scores[i] = s.scores + size_t{i} * kCellKeys;
+    t.weights[i] = s.weights + size_t{i} * kCellKeys;
+    t.weight_scale[i] = s.weight_scale + size_t{i} * (kCellKeys / kPageKeys);
+    t.cell_out[i] = s.cell_out + size_t{i} * dim;
+    const uint32_t end = args.first_position + row + 1;  // first key it does not see
+    const uint32_t begin = args.window > 0 && end > args.window ? end - args.window : 0;
+    t.begin[i] = begin > cell_begin ? begin - cell_begin : 0;
+    t.end[i] = end > cell_begin ? (end - cell_begin < n_keys ? end - cell_begin : n_keys) : 0;
+  }
+  const uint32_t n_pages = n_keys / kPageKeys;
+  for (uint32_t page = 0; page < n_pages; ++page)
+    score_page_i16<kN>(t, n_pairs, k[page], page * kPageKeys);
+  float cell_m[kN], cell_l[kN];
+  for (int i = 0; i < kN; ++i) {
+    soften_i16(t.scores[i], t.begin[i], t.end[i], n_keys, k, n_pairs, t.weights[i],
+               t.weight_scale[i], &cell_m[i], &cell_l[i]);
+  }
+  uint32_t d = 0;
+  for (; d + kValueTile * kLanes <= dim; d += kValueTile * kLanes)
+    weigh_values_i16<kN, kValueTile>(t, v, n_pages, dim, d);
+  for (; d < dim; d += kLanes) weigh_values_i16<kN, 1>(t, v, n_pages, dim, d);
+  for (uint32_t i = 0; i < kN; ++i) {
+    const uint32_t index = first + i;
+    merge_cell<exp2>(s.out + size_t{index} * dim, s.m + index, s.l + index, t.cell_out[i],
+                     cell_m[i], cell_l[i], dim);
+  }
+}
+
+template <int kN>
+static void attend_tiles_i16(const AttentionArgs& args, const AttentionStateI16& s, uint32_t first,
+                             uint32_t n, uint32_t cell_begin, const uint8_t* const* k,
+                             const uint8_t* const* v, uint32_t n_keys) {
+  for (; first + kN <= n; first += kN)
+    attend_tile_i16<kN>(args, s, first, cell_begin, k, v, n_keys);
+  if constexpr (kN > 1) {
+    if (first < n) attend_tiles_i16<kN - 1>(args, s, first, n, cell_begin, k, v, n_keys);
+  }
+}
+
+static void attention_i16(const AttentionArgs& args) {
+  const uint32_t n = args.n_rows * args.n_group_heads;
+  const uint32_t dim = padded_dim(args.head_dim);
+  AttentionStateI16 s;
+  s.out = static_cast<float*>(args.scratch);
+  s.cell_out = s.out + size_t{n} * dim;
+  s.scores = s.cell_out + size_t{kQueryTileI16} * dim;
+  s.q = reinterpret_cast<int16_t*>(s.scores + size_t{kQueryTileI16} * kCellKeys);
+  s.weights = s.q + size_t{n} * dim;
+  s.weight_scale = reinterpret_cast<float*>(s.weights + size_t{kQueryTileI16} * kCellKeys);
+  s.m = s.weight_scale + size_t{kQueryTileI16} * (kCellKeys / kPageKeys);
+  s.l = s.m + n;
+  s.q_scale = s.l + n;
+  for (uint32_t i = 0; i < n; ++i) {
+    const float* q = args.q + (i / args.n_group_heads) * args.q_row_stride +
+                     (i % args.n_group_heads) * args.head_dim;
+    constexpr float kLog2E = 1.44269504088896341f;
+    s.q_scale[i] =
+        quantize_i16(q, args.head_dim, kKeyMax, s.q + size_t{i} * dim) * args.scale * kLog2E;
+    s.m[i] = -3e38f;  // below every score; never subtracted from itself before a cell is merged
+    s.l[i] = 0;
+  }
+  for (size_t d = 0; d < size_t{n} * dim; d += kLanes) store(s.out + d, zero());
+  for_each_cell(
+      args, [&](uint32_t cell, const uint8_t* const* k, const uint8_t* const* v, uint32_t n_keys) {
+        attend_tiles_i16<kQueryTileI16>(args, s, 0, n, cell, k, v, n_keys);
+      });
+  write_attention(args, s.out, s.l);
+}

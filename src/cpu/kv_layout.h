@@ -1,0 +1,44 @@
+// How one page of one layer and kv head lies in memory: a K part, rows of [32 keys], then a V part.
+//
+//   f16, f32   K [head_dim][32 keys], V [32 keys][padded_dim]
+//   i16        K [pairs of dims][32 keys][2], one row [32 keys] of K scales and one of V scales
+//   (f32),
+//              V [16 pairs of keys][padded_dim][2]
+//
+// padded_dim is head_dim rounded up to 16 lanes. Lanes run over keys in K and over dims in V, so
+// neither scores nor sums need a reduction across lanes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tempo9::cpu {
+
+enum class KvFormat : uint8_t { kI16, kF16, kF32 };  // in ops::KvType's order
+inline constexpr size_t kNumKvFormats = 3;
+inline constexpr uint32_t kPageKeys = 32;
+
+struct KvLayout {
+  size_t k_rows;       // rows of the K part
+  size_t key_bytes;    // of one key in such a row
+  size_t v_row_keys;   // keys that share a row of the V part
+  size_t v_row_bytes;  // of such a row
+
+  constexpr size_t v_offset() const { return k_rows * key_bytes * kPageKeys; }
+  constexpr size_t bytes() const { return v_offset() + kPageKeys / v_row_keys * v_row_bytes; }
+};
+
+constexpr KvLayout kv_layout(KvFormat format, uint32_t head_dim) {
+  const size_t padded = (size_t{head_dim} + 15) / 16 * 16;
+  switch (format) {
+    case KvFormat::kI16:
+      return {(size_t{head_dim} + 1) / 2 + 2, 4, 2, padded * 4};
+    case KvFormat::kF16:
+      return {head_dim, 2, 1, padded * 2};
+    case KvFormat::kF32:
+      break;
+  }
+  return {head_dim, 4, 1, padded * 4};
+}
+
+}  // namespace tempo9::cpu
