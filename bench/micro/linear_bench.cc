@@ -28,14 +28,11 @@ void run_linear(benchmark::State& state, const KernelTable& kernels, DType type,
   }
   constexpr size_t kBlocks = kIn / kBlock;
   std::vector<float> x(size_t{n_rows} * kIn, 0.5f), out(size_t{n_rows} * n_out);
-  std::vector<int8_t> q(x.size());
-  std::vector<float> scale(n_rows * kBlocks), sum(n_rows * kBlocks), row_scale(n_rows);
-  std::vector<int32_t> half(2 * n_rows * kBlocks);
-  for (uint32_t r = 0; r < n_rows; ++r) {
-    kernels.quantize_row(&x[size_t{r} * kIn], kIn, &q[size_t{r} * kIn], &scale[r * kBlocks],
-                         &sum[r * kBlocks], &half[2 * r * kBlocks], &row_scale[r]);
-  }
-  std::vector<uint8_t> scratch(linear_scratch_bytes(kIn) + 64);
+  std::vector<QuantBlock> blocks(n_rows * kBlocks);
+  std::vector<float> row_scale(n_rows);
+  for (uint32_t r = 0; r < n_rows; ++r)
+    kernels.quantize_row(&x[size_t{r} * kIn], kIn, &blocks[r * kBlocks], &row_scale[r]);
+  std::vector<uint8_t> scratch(linear_scratch_bytes(n_rows) + 64);
   LinearArgs args;
   args.weights = packed.data();
   args.group_bytes = group_bytes;
@@ -45,7 +42,7 @@ void run_linear(benchmark::State& state, const KernelTable& kernels, DType type,
   args.n_rows = n_rows;
   args.x = x.data();
   args.x_stride = kIn;
-  args.x_quant = {q.data(), scale.data(), sum.data(), half.data(), row_scale.data(), kBlocks};
+  args.x_quant = {blocks.data(), row_scale.data(), kBlocks};
   args.out = out.data();
   args.out_stride = n_out;
   args.scratch = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;

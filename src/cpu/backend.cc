@@ -167,9 +167,10 @@ Status CpuBackend::plan_scratch() {
     }
   }
   for (const Weight& w : weights_) {
-    // A decoded panel, or two f32 groups and a row for weights that have no packing.
+    // A panel and partial sums, or two f32 groups and a row for weights that have no packing.
     const size_t unpacked = size_t{w.n_in} * sizeof(float) * (kChunkGroups * kLanes + 1);
-    scratch_bytes_ = std::max(scratch_bytes_, w.packing ? linear_scratch_bytes(w.n_in) : unpacked);
+    scratch_bytes_ =
+        std::max(scratch_bytes_, w.packing ? linear_scratch_bytes(options_.max_rows) : unpacked);
   }
   scratch_bytes_ = (scratch_bytes_ + 4095) / 4096 * 4096;
   T9_TRY(scratch_, Memory::reserve(scratch_bytes_ * pool_.size()));
@@ -229,9 +230,7 @@ Result<std::span<const float>> CpuBackend::step(const ops::Batch& batch) {
 void CpuBackend::quantize(const Activation& x, uint32_t r) const {
   if (!x.quantized) return;
   const QuantRows& q = x.quant;
-  const size_t block = size_t{r} * q.n_blocks;
-  kernels_.quantize_row(row(x, r), x.width, q.q + block * kBlock, q.block_scale + block,
-                        q.block_sum + block, q.half_sum + 2 * block, q.row_scale + r);
+  kernels_.quantize_row(row(x, r), x.width, q.blocks + size_t{r} * q.n_blocks, q.row_scale + r);
 }
 
 void CpuBackend::run(const ops::Embed& op) {

@@ -33,13 +33,21 @@ enum class Packing : uint8_t {
 };
 inline constexpr size_t kNumQuantPackings = 8;
 
-// Rows of int8 activations: x = q * exponent[block] * scale. The one format for all quantised
+// 32 int8 activations, with their sums in the forms that weights with a zero point or minima start
+// from. All that a product reads of a row's block stands together: one stream a row.
+struct QuantBlock {
+  int8_t q[kBlock];
+  float scale;            // a power of two
+  float sum;              // of q, times scale
+  int32_t minus_16_sum;   // -16 times the sum of q
+  int32_t minus_32_half;  // -32 times the sum of the first 16 of q
+};
+static_assert(sizeof(QuantBlock) == 48);
+
+// Rows of int8 activations: x = q * block scale * row scale. The one format for all quantised
 // weights.
 struct QuantRows {
-  int8_t* q = nullptr;           // [n_rows, n_blocks * 32]
-  float* block_scale = nullptr;  // [n_rows, n_blocks] powers of two
-  float* block_sum = nullptr;    // [n_rows, n_blocks] sum of q in the block, times block_scale
-  int32_t* half_sum = nullptr;   // [n_rows, n_blocks * 2] sum of q in each 16
+  QuantBlock* blocks = nullptr;  // [n_rows, n_blocks]
   float* row_scale = nullptr;    // [n_rows]
   uint32_t n_blocks = 0;
 };
@@ -60,11 +68,15 @@ struct LinearArgs {
   float scale = 1.0f;
   const float* bias = nullptr;  // [n_out] or null
   bool add = false;
-  void* scratch = nullptr;  // linear_scratch_bytes(n_in), of this thread alone, 64-byte aligned
+  void* scratch = nullptr;  // linear_scratch_bytes(n_rows), of this thread alone, 64-byte aligned
 };
-inline size_t linear_scratch_bytes(uint32_t n_in) {
-  const size_t blocks = (n_in + kBlock - 1) / kBlock;
-  return blocks * (2 * 8 * 64 + 4 * 64 * 2);
+// Many rows meet weights in panels of kPanelBlocks x 2 groups, decoded once, small enough for the
+// first-level cache; between panels the rows' partial sums wait in scratch.
+inline constexpr uint32_t kPanelBlocks = 16;
+inline constexpr uint32_t kMaxTileGroups = 2;
+inline constexpr size_t kPanelBytes = kPanelBlocks * kMaxTileGroups * (8 * 64 + 3 * 64);
+inline size_t linear_scratch_bytes(uint32_t n_rows) {
+  return kPanelBytes + size_t{n_rows} * kMaxTileGroups * kLanes * sizeof(float);
 }
 
 // Attention of a run of rows of one sequence for one kv head; all query heads that share it.
@@ -100,9 +112,8 @@ struct KernelTable {
 
   void (*linear[11])(const LinearArgs&);  // by Packing
 
-  // x [n] f32 to one row of QuantRows (pointers to that row's parts). n % 32 == 0.
-  void (*quantize_row)(const float* x, uint32_t n, int8_t* q, float* block_scale, float* block_sum,
-                       int32_t* half_sum, float* row_scale);
+  // x [n] f32 to one row of QuantRows. n % 32 == 0.
+  void (*quantize_row)(const float* x, uint32_t n, QuantBlock* blocks, float* row_scale);
   // out = x / rms(x) * w; with add, out += that. out may be x.
   void (*rms_norm)(const float* x, const float* w, uint32_t n, float eps, float* out, bool add);
   // out = act(gate) * up

@@ -22,9 +22,8 @@ constexpr DType kTypes[] = {DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5
 struct Rows {
   uint32_t n, width;
   std::vector<float> f32;
-  std::vector<int8_t> q;
-  std::vector<float> block_scale, block_sum, row_scale;
-  std::vector<int32_t> half_sum;
+  std::vector<QuantBlock> blocks;
+  std::vector<float> row_scale;
 
   Rows(uint32_t n_rows, uint32_t n_in, const KernelTable& kernels) : n(n_rows), width(n_in) {
     std::mt19937 random(n_in * 31 + 5);
@@ -32,37 +31,29 @@ struct Rows {
     f32.resize(size_t{n} * width);
     for (float& x : f32) x = normal(random) * (random() % 64 == 0 ? 20.0f : 1.0f);
     if (width % kBlock != 0) return;
-    const size_t blocks = width / kBlock;
-    q.resize(n * width);
-    block_scale.resize(n * blocks);
-    block_sum.resize(n * blocks);
-    half_sum.resize(2 * n * blocks);
+    blocks.resize(n * n_blocks());
     row_scale.resize(n);
     for (uint32_t r = 0; r < n; ++r) {
-      kernels.quantize_row(&f32[size_t{r} * width], width, &q[size_t{r} * width],
-                           &block_scale[r * blocks], &block_sum[r * blocks],
-                           &half_sum[2 * r * blocks], &row_scale[r]);
+      kernels.quantize_row(&f32[size_t{r} * width], width, &blocks[r * n_blocks()], &row_scale[r]);
     }
   }
+  size_t n_blocks() const { return width / kBlock; }
   double value(uint32_t r, uint32_t k, bool quantized) const {
     const size_t i = size_t{r} * width + k;
     if (!quantized) return static_cast<double>(f32[i]);
-    return static_cast<double>(q[i]) * static_cast<double>(block_scale[i / kBlock]) *
+    const QuantBlock& block = blocks[i / kBlock];
+    return static_cast<double>(block.q[i % kBlock]) * static_cast<double>(block.scale) *
            static_cast<double>(row_scale[r]);
   }
   // Rows [first, first + count) as a product's input.
   void fill(LinearArgs& args, uint32_t first, uint32_t count) {
-    const size_t blocks = width / kBlock;
     args.n_rows = count;
     args.x = f32.data() + size_t{first} * width;
     args.x_stride = width;
-    if (q.empty()) return;
-    args.x_quant = {.q = q.data() + size_t{first} * width,
-                    .block_scale = block_scale.data() + first * blocks,
-                    .block_sum = block_sum.data() + first * blocks,
-                    .half_sum = half_sum.data() + 2 * first * blocks,
+    if (blocks.empty()) return;
+    args.x_quant = {.blocks = blocks.data() + first * n_blocks(),
                     .row_scale = row_scale.data() + first,
-                    .n_blocks = static_cast<uint32_t>(blocks)};
+                    .n_blocks = static_cast<uint32_t>(n_blocks())};
   }
 };
 
@@ -89,7 +80,7 @@ struct Case {
   std::vector<float> run(const KernelTable& kernels, Rows& rows, uint32_t first, uint32_t count,
                          bool add = false) {
     std::vector<float> out(size_t{count} * n_out, add ? 1.5f : 0.0f);
-    std::vector<uint8_t> scratch(linear_scratch_bytes(n_in) + 64);
+    std::vector<uint8_t> scratch(linear_scratch_bytes(count) + 64);
     LinearArgs args;
     rows.fill(args, first, count);
     args.weights = packed.data();
@@ -115,7 +106,7 @@ class LinearTest : public testing::TestWithParam<std::tuple<const KernelTable*, 
   std::vector<uint32_t> widths() const {
     const uint32_t block = dtype_info(type()).block_elements;
     return block == 1 ? std::vector<uint32_t>{1, 7, 40, 200}
-                      : std::vector<uint32_t>{block, 3 * block};
+                      : std::vector<uint32_t>{block, 3 * block, 35 * kBlock / block * block};
   }
 };
 
@@ -170,11 +161,13 @@ TEST_P(LinearTest, EveryTableGivesTheSameBits) {
   const uint32_t n_in = widths().back(), n_out = 33;
   Case c(type(), n_in, n_out);
   const KernelTable& scalar = **select_kernels("scalar");
-  Rows mine(11, n_in, kernels()), theirs(11, n_in, scalar);
-  ASSERT_EQ(mine.q, theirs.q);
-  ASSERT_EQ(mine.block_scale, theirs.block_scale);
-  ASSERT_EQ(mine.half_sum, theirs.half_sum);
-  EXPECT_EQ(c.run(kernels(), mine, 0, 11), c.run(scalar, theirs, 0, 11));
+  Rows mine(40, n_in, kernels()), theirs(40, n_in, scalar);
+  ASSERT_EQ(mine.blocks.size(), theirs.blocks.size());
+  ASSERT_EQ(0, std::memcmp(mine.blocks.data(), theirs.blocks.data(),
+                           mine.blocks.size() * sizeof(QuantBlock)));
+  ASSERT_EQ(mine.row_scale, theirs.row_scale);
+  for (const uint32_t count : {1u, 11u, 40u})
+    EXPECT_EQ(c.run(kernels(), mine, 0, count), c.run(scalar, theirs, 0, count)) << count;
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, LinearTest,

@@ -61,17 +61,13 @@ constexpr size_t kAlign = 64;
 size_t aligned(size_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
 
 struct Sizes {
-  size_t f32, q, per_block, halves, total;
+  size_t f32, blocks, total;
 };
 Sizes sizes_of(const Activation& a, size_t n_rows) {
-  const size_t n_blocks = a.quantized ? a.width / kBlock : 0;
   Sizes s{};
   s.f32 = aligned(n_rows * a.width * sizeof(float));
-  s.q = aligned(n_rows * n_blocks * kBlock);
-  s.per_block = aligned(n_rows * n_blocks * sizeof(float));
-  s.halves = aligned(n_rows * n_blocks * 2 * sizeof(int32_t));
-  s.total = s.f32 + s.q + 2 * s.per_block + s.halves +
-            (a.quantized ? aligned(n_rows * sizeof(float)) : 0);
+  if (a.quantized) s.blocks = aligned(n_rows * (a.width / kBlock) * sizeof(QuantBlock));
+  s.total = s.f32 + s.blocks + (a.quantized ? aligned(n_rows * sizeof(float)) : 0);
   return s;
 }
 
@@ -80,13 +76,9 @@ void place(Activation& a, uint8_t* at, size_t n_rows) {
   a.data = reinterpret_cast<float*>(at);
   if (!a.quantized) return;
   T9_CHECK(a.width % kBlock == 0);
-  at += s.f32;
   a.quant.n_blocks = a.width / kBlock;
-  a.quant.q = reinterpret_cast<int8_t*>(at);
-  a.quant.block_scale = reinterpret_cast<float*>(at + s.q);
-  a.quant.block_sum = reinterpret_cast<float*>(at + s.q + s.per_block);
-  a.quant.half_sum = reinterpret_cast<int32_t*>(at + s.q + 2 * s.per_block);
-  a.quant.row_scale = reinterpret_cast<float*>(at + s.q + 2 * s.per_block + s.halves);
+  a.quant.blocks = reinterpret_cast<QuantBlock*>(at + s.f32);
+  a.quant.row_scale = reinterpret_cast<float*>(at + s.f32 + s.blocks);
 }
 
 }  // namespace

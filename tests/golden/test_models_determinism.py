@@ -105,7 +105,7 @@ def tiny_requests(prompts, n_new):
         yield prompt, {"max_tokens": n_new} | SAMPLED
 
 
-def check(path, isa, wanted, neighbours, at_once=True, kv_type="f16"):
+def check(path, isa, wanted, neighbours, at_once=True, kv_type="i16"):
     """wanted: (prompt, fields); one thread, then from the cache, then two threads beside neighbours, then all at once."""
     with Server(path, threads=1, isa=isa, kv_type=kv_type) as server:
         first = [result(server.complete(p, **fields)) for p, fields in wanted]

@@ -103,6 +103,7 @@ T9_SIMD F32 select_small(F32 x, F32 y, F32 by, float limit) {
 T9_SIMD I32 izero() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
 T9_SIMD I32 iset1(int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
 T9_SIMD I32 iadd(I32 x, I32 y) { return {_mm256_add_epi32(x.a, y.a), _mm256_add_epi32(x.b, y.b)}; }
+T9_SIMD I32 isub(I32 x, I32 y) { return {_mm256_sub_epi32(x.a, y.a), _mm256_sub_epi32(x.b, y.b)}; }
 T9_SIMD I32 shift_left(I32 x, int n) {
   return {_mm256_slli_epi32(x.a, n), _mm256_slli_epi32(x.b, n)};
 }
@@ -202,8 +203,12 @@ T9_SIMD U8 or_bits45(U8 x, U8 plane) {
 // maddubs adds pairs of products in 16 bits: u8 up to 127 times s8 cannot overflow. Weights up to
 // 255 (zero point 128) go as |w - 128| times a with w's sign, at most 2 * 128 * 127.
 template <int kZero>
-T9_SIMD I32 start_dot(int32_t sum) {
-  return iset1(kZero == 128 ? 0 : -kZero * sum);
+T9_SIMD I32 start_dot(I32 minus_16_sum) {
+  if constexpr (kZero == 0 || kZero == 128) return izero();
+  if constexpr (kZero == 8)
+    return {_mm256_srai_epi32(minus_16_sum.a, 1), _mm256_srai_epi32(minus_16_sum.b, 1)};
+  static_assert(kZero == 0 || kZero == 8 || kZero == 16 || kZero == 128);
+  return minus_16_sum;
 }
 template <int kZero>
 T9_SIMD __m256i dot_half(__m256i acc, __m256i w, __m256i a) {

@@ -17,7 +17,7 @@ using U8 = __m512i;
 
 constexpr int kTileRows = 6;  // register tile of the panel kernel: rows x groups of 16 columns
 constexpr int kTileGroups = 2;
-constexpr int kDirectRows = 4;  // rows that decode weights in registers together
+constexpr int kDirectRows = 8;  // rows that decode weights in registers together
 constexpr int kQueryTile = 6;   // query vectors that share one load of keys or values
 constexpr int kQueryTileI16 = 8, kValueTile = 2;
 
@@ -75,6 +75,7 @@ T9_SIMD F32 select_small(F32 a, F32 b, F32 x, float limit) {
 T9_SIMD I32 izero() { return _mm512_setzero_si512(); }
 T9_SIMD I32 iset1(int32_t x) { return _mm512_set1_epi32(x); }
 T9_SIMD I32 iadd(I32 a, I32 b) { return _mm512_add_epi32(a, b); }
+T9_SIMD I32 isub(I32 a, I32 b) { return _mm512_sub_epi32(a, b); }
 T9_SIMD I32 shift_left(I32 a, int n) { return _mm512_slli_epi32(a, static_cast<unsigned>(n)); }
 T9_SIMD F32 to_f32(I32 a) { return _mm512_cvtepi32_ps(a); }
 T9_SIMD I32 round_to_i32(F32 a) { return _mm512_cvtps_epi32(a); }  // nearest, ties to even
@@ -85,8 +86,7 @@ T9_SIMD void store_i8(int8_t* p, I32 a) {
 }
 T9_SIMD void store_i32(int32_t* p, I32 a) { _mm512_storeu_si512(p, a); }
 T9_SIMD I32 broadcast_32(const void* p) {
-  return _mm512_set1_epi32(
-      *static_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(p));
+  return _mm512_set1_epi32(*static_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(p));
 }
 T9_SIMD I32 load_i32(const void* p) { return _mm512_loadu_si512(p); }
 T9_SIMD void store_i16(int16_t* p, I32 a) {
@@ -139,15 +139,15 @@ T9_SIMD U8 or_bits45(U8 x, U8 plane) {
   return _mm512_or_si512(x, _mm512_and_si512(at4, _mm512_set1_epi8(0x30)));
 }
 
-// The integer accumulator of a block whose weights are stored with zero point kZero: starts at
-// -kZero * sum(a).
+// -kZero times a sum that comes multiplied by -16: where the integer sum of a block starts whose
+// weights are stored with zero point kZero.
 template <int kZero>
-T9_SIMD I32 start_dot(int32_t sum) {
-  if constexpr (kZero == 0) {
-    return izero();
-  } else {
-    return _mm512_set1_epi32(-kZero * sum);
-  }
+T9_SIMD I32 start_dot(I32 minus_16_sum) {
+  if constexpr (kZero == 0) return izero();
+  if constexpr (kZero == 8) return _mm512_srai_epi32(minus_16_sum, 1);
+  if constexpr (kZero == 128) return _mm512_slli_epi32(minus_16_sum, 3);
+  static_assert(kZero == 0 || kZero == 8 || kZero == 16 || kZero == 128);
+  return minus_16_sum;
 }
 // Lane c += w[4c .. 4c+3] . a[0 .. 3], a broadcast from memory.
 template <int kZero>

@@ -51,10 +51,15 @@ struct PanelSource {
   T9_INLINE Block block(uint32_t b) const { return {panel + kBlockBytes * b}; }
 };
 
+// Blocks of 32 inputs that one pass covers.
+struct Span {
+  uint32_t begin, end;
+};
+
 template <class Format, int kGroups>
-static void decode_panel(const LinearArgs& args, uint32_t group, uint8_t* panel) {
-  for (uint32_t b = 0; b < args.x_quant.n_blocks; ++b) {
-    uint8_t* p = panel + PanelSource<DecodedAs<Format>, kGroups>::kBlockBytes * b;
+static void decode_panel(const LinearArgs& args, Span span, uint32_t group, uint8_t* panel) {
+  for (uint32_t b = span.begin; b < span.end; ++b) {
+    uint8_t* p = panel + PanelSource<DecodedAs<Format>, kGroups>::kBlockBytes * (b - span.begin);
     for (int g = 0; g < kGroups; ++g) {
       const uint8_t* packed = args.weights + args.group_bytes * (group + static_cast<uint32_t>(g));
       DecodedBlock d;
@@ -68,37 +73,47 @@ static void decode_panel(const LinearArgs& args, uint32_t group, uint8_t* panel)
   }
 }
 
-// kRows rows from row0 on, kGroups groups of 16 columns from group on.
+// What the integer sum of a block (or of its half `part`) starts from: -kZero times the sum of its
+// activations.
+template <class F>
+T9_SIMD I32 start_sum(const QuantBlock& x, int part) {
+  const I32 whole = iset1(x.minus_16_sum);
+  if constexpr (F::kHalves) {
+    static_assert(F::kZero == 32);
+    const I32 first = iset1(x.minus_32_half);
+    return part == 0 ? first : isub(shift_left(whole, 1), first);
+  } else {
+    return start_dot<F::kZero>(whole);
+  }
+}
+
+// kRows rows from row0 on, kGroups groups of 16 columns from group on, over a span of blocks.
+// `partial` [rows][kGroups][16] hands the sums from span to span.
 template <class Source, int kRows, int kGroups>
-static void linear_tile(const Source& source, const LinearArgs& args, uint32_t row0,
-                        uint32_t group) {
+static void linear_tile(const Source& source, const LinearArgs& args, Span span, float* partial,
+                        uint32_t row0, uint32_t group) {
   using F = typename Source::F;
-  const QuantRows& x = args.x_quant;
-  const size_t n_blocks = x.n_blocks;
-  const int8_t* q = x.q + row0 * n_blocks * kBlock;
-  const float* block_scale = x.block_scale + row0 * n_blocks;
-  const float* block_sum = x.block_sum + row0 * n_blocks;
-  const int32_t* half_sum = x.half_sum + row0 * n_blocks * 2;
+  const size_t n_blocks = args.x_quant.n_blocks;
+  const QuantBlock* x = args.x_quant.blocks + row0 * n_blocks + span.begin;
+  partial += size_t{row0} * kGroups * kLanes;
 
   F32 acc[kRows][kGroups];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-    for (int g = 0; g < kGroups; ++g) acc[r][g] = zero();
+    for (int g = 0; g < kGroups; ++g)
+      acc[r][g] = span.begin == 0 ? zero() : load(partial + (r * kGroups + g) * 16);
   }
   constexpr int kParts = F::kHalves ? 2 : 1;
   constexpr int kSteps = 8 / kParts;
-  for (size_t b = 0; b < n_blocks; ++b) {
-    const auto block = source.block(static_cast<uint32_t>(b));
+  for (uint32_t b = 0; b < span.end - span.begin; ++b, ++x) {
+    const auto block = source.block(b);
 #pragma GCC unroll 2
     for (int part = 0; part < kParts; ++part) {
       I32 sum[kRows][kGroups];
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
-        const int32_t* s = half_sum + 2 * (static_cast<size_t>(r) * n_blocks + b);
-        const I32 start = start_dot<F::kZero>(F::kZero == 0 ? 0
-                                              : F::kHalves  ? s[part]
-                                                            : s[0] + s[1]);
+        const I32 start = start_sum<F>(x[static_cast<size_t>(r) * n_blocks], part);
 #pragma GCC unroll 4
         for (int g = 0; g < kGroups; ++g) sum[r][g] = start;
       }
@@ -109,8 +124,7 @@ static void linear_tile(const Source& source, const LinearArgs& args, uint32_t r
           const U8 w = block.w(part * kSteps + j, g);
 #pragma GCC unroll 16
           for (int r = 0; r < kRows; ++r) {
-            const int8_t* a =
-                q + (static_cast<size_t>(r) * n_blocks + b) * kBlock + 4 * (part * kSteps + j);
+            const int8_t* a = x[static_cast<size_t>(r) * n_blocks].q + 4 * (part * kSteps + j);
             sum[r][g] = dot<F::kZero>(sum[r][g], w, a);
           }
         }
@@ -120,8 +134,8 @@ static void linear_tile(const Source& source, const LinearArgs& args, uint32_t r
         const F32 scale = block.scale(g, part);
 #pragma GCC unroll 16
         for (int r = 0; r < kRows; ++r) {
-          const size_t at = static_cast<size_t>(r) * n_blocks + b;
-          acc[r][g] = fma(to_f32(sum[r][g]), mul(scale, set1(block_scale[at])), acc[r][g]);
+          const F32 x_scale = set1(x[static_cast<size_t>(r) * n_blocks].scale);
+          acc[r][g] = fma(to_f32(sum[r][g]), mul(scale, x_scale), acc[r][g]);
         }
       }
     }
@@ -131,45 +145,61 @@ static void linear_tile(const Source& source, const LinearArgs& args, uint32_t r
         const F32 m = block.min(g);
 #pragma GCC unroll 16
         for (int r = 0; r < kRows; ++r) {
-          acc[r][g] = fma(m, set1(block_sum[static_cast<size_t>(r) * n_blocks + b]), acc[r][g]);
+          acc[r][g] = fma(m, set1(x[static_cast<size_t>(r) * n_blocks].sum), acc[r][g]);
         }
       }
     }
   }
+  if (span.end < n_blocks) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+      for (int g = 0; g < kGroups; ++g) store(partial + (r * kGroups + g) * 16, acc[r][g]);
+    }
+    return;
+  }
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
+    const uint32_t row = row0 + static_cast<uint32_t>(r);
 #pragma GCC unroll 4
     for (int g = 0; g < kGroups; ++g) {
-      const F32 y = mul(acc[r][g], set1(x.row_scale[row0 + static_cast<uint32_t>(r)]));
-      finish(args, row0 + static_cast<uint32_t>(r), group + static_cast<uint32_t>(g), y);
+      finish(args, row, group + static_cast<uint32_t>(g),
+             mul(acc[r][g], set1(args.x_quant.row_scale[row])));
     }
   }
 }
 
 // Rows [row0, n_rows) in tiles of at most kRows.
 template <class Source, int kRows, int kGroups>
-static void linear_rows(const Source& source, const LinearArgs& args, uint32_t row0,
-                        uint32_t group) {
+static void linear_rows(const Source& source, const LinearArgs& args, Span span, float* partial,
+                        uint32_t row0, uint32_t group) {
   for (; row0 + kRows <= args.n_rows; row0 += kRows)
-    linear_tile<Source, kRows, kGroups>(source, args, row0, group);
+    linear_tile<Source, kRows, kGroups>(source, args, span, partial, row0, group);
   if constexpr (kRows > 1) {
-    if (row0 < args.n_rows) linear_rows<Source, kRows - 1, kGroups>(source, args, row0, group);
+    if (row0 < args.n_rows)
+      linear_rows<Source, kRows - 1, kGroups>(source, args, span, partial, row0, group);
   }
 }
 
 template <class Format>
 static void linear_quant(const LinearArgs& args) {
+  static_assert(kTileGroups <= static_cast<int>(kMaxTileGroups));
   using Panel = PanelSource<DecodedAs<Format>, kTileGroups>;
+  const uint32_t n_blocks = args.x_quant.n_blocks;
+  uint8_t* panel = static_cast<uint8_t*>(args.scratch);
+  float* partial = reinterpret_cast<float*>(panel + kPanelBytes);
   uint32_t group = args.group_begin;
   if (args.n_rows > 2 * kDirectRows) {
-    uint8_t* panel = static_cast<uint8_t*>(args.scratch);
     for (; group + kTileGroups <= args.group_end; group += kTileGroups) {
-      decode_panel<Format, kTileGroups>(args, group, panel);
-      linear_rows<Panel, kTileRows, kTileGroups>({panel}, args, 0, group);
+      for (uint32_t begin = 0; begin < n_blocks; begin += kPanelBlocks) {
+        const Span span{begin, begin + kPanelBlocks < n_blocks ? begin + kPanelBlocks : n_blocks};
+        decode_panel<Format, kTileGroups>(args, span, group, panel);
+        linear_rows<Panel, kTileRows, kTileGroups>({panel}, args, span, partial, 0, group);
+      }
     }
   }
   for (; group < args.group_end; ++group) {
     linear_rows<DirectSource<Format>, kDirectRows, 1>({args.weights + args.group_bytes * group},
-                                                      args, 0, group);
+                                                      args, {0, n_blocks}, partial, 0, group);
   }
 }

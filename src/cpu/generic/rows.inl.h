@@ -4,33 +4,33 @@
 T9_SIMD int32_t float_bits(float x) { return __builtin_bit_cast(int32_t, x); }
 T9_SIMD float bits_float(int32_t x) { return __builtin_bit_cast(float, x); }
 
-static void quantize_row(const float* x, uint32_t n, int8_t* q, float* block_scale,
-                         float* block_sum, int32_t* half_sum, float* row_scale) {
+static void quantize_row(const float* x, uint32_t n, QuantBlock* blocks, float* row_scale) {
   F32 row_max = zero();
   for (uint32_t i = 0; i < n; i += kLanes) row_max = max(row_max, abs(load(x + i)));
   const float amax = reduce_max(row_max);
   const float inverse = amax > 0 ? 127.0f / amax : 0.0f;
   *row_scale = amax / 127.0f;
   for (uint32_t b = 0; b < n / kBlock; ++b) {
+    QuantBlock& block = blocks[b];
     const F32 low = load(x + b * kBlock), high = load(x + b * kBlock + kLanes);
     const float block_max = reduce_max(max(abs(low), abs(high)));
     // The smallest power of two that covers the block, 2^-20 at least: as floats, positive numbers
     // that differ by a factor of 2^n differ by n << 23.
     const int32_t halvings = (float_bits(amax) - float_bits(block_max)) >> 23;
-    const float exponent = bits_float((127 - (halvings < 20 ? halvings : 20)) << 23);
-    const F32 scale = set1(inverse * (1.0f / exponent));
+    const int32_t exponent = halvings < 20 ? halvings : 20;
+    const F32 scale = set1(inverse * bits_float((127 + exponent) << 23));
     const F32 limit = set1(127.0f);
     const I32 ql = round_to_i32(max(min(mul(low, scale), limit), sub(zero(), limit)));
     const I32 qh = round_to_i32(max(min(mul(high, scale), limit), sub(zero(), limit)));
-    store_i8(q + b * kBlock, ql);
-    store_i8(q + b * kBlock + kLanes, qh);
-    // Sums of at most 16 * 127 are exact in f32, in any order.
-    const auto sum_low = static_cast<int32_t>(reduce_add(to_f32(ql)));
-    const auto sum_high = static_cast<int32_t>(reduce_add(to_f32(qh)));
-    half_sum[2 * b] = sum_low;
-    half_sum[2 * b + 1] = sum_high;
-    block_scale[b] = exponent;
-    block_sum[b] = static_cast<float>(sum_low + sum_high) * exponent;
+    store_i8(block.q, ql);
+    store_i8(block.q + kLanes, qh);
+    // Sums of at most 32 * 127 are exact in f32, in any order.
+    const float first_half = reduce_add(to_f32(ql));
+    const float sum = first_half + reduce_add(to_f32(qh));
+    block.scale = bits_float((127 - exponent) << 23);
+    block.sum = sum * block.scale;
+    block.minus_16_sum = -16 * static_cast<int32_t>(sum);
+    block.minus_32_half = -32 * static_cast<int32_t>(first_half);
   }
 }
 

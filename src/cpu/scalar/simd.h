@@ -82,6 +82,10 @@ T9_SIMD I32 iadd(I32 x, I32 y) {
   T9_LANES(I32,
            static_cast<int32_t>(static_cast<uint32_t>(x.v[i]) + static_cast<uint32_t>(y.v[i])));
 }
+T9_SIMD I32 isub(I32 x, I32 y) {
+  T9_LANES(I32,
+           static_cast<int32_t>(static_cast<uint32_t>(x.v[i]) - static_cast<uint32_t>(y.v[i])));
+}
 T9_SIMD I32 shift_left(I32 x, int n) {
   T9_LANES(I32, static_cast<int32_t>(static_cast<uint32_t>(x.v[i]) << n));
 }
@@ -197,8 +201,8 @@ T9_SIMD U8 or_bits45(U8 x, U8 plane) {
 #undef T9_BYTES
 
 template <int kZero>
-T9_SIMD I32 start_dot(int32_t sum) {
-  return iset1(-kZero * sum);
+T9_SIMD I32 start_dot(I32 minus_16_sum) {
+  T9_LANES(I32, minus_16_sum.v[i] / 16 * kZero);
 }
 template <int kZero>
 T9_SIMD I32 dot(I32 acc, U8 w, const int8_t* a) {
