@@ -26,7 +26,7 @@ constexpr int kTileRows =
 constexpr int kTileGroups = 1;
 constexpr int kDirectRows = 2;
 constexpr int kQueryTile = 2;
-constexpr int kQueryTileI16 = 2, kValueTile = 2;
+constexpr int kQueryTileI16 = 2, kKeyTile = 2, kValueTile = 2;
 
 T9_SIMD F32 zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
 T9_SIMD F32 set1(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
@@ -124,11 +124,14 @@ T9_SIMD void store_i16(int16_t* p, I32 x) {
   const __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi32(x.a, x.b), 0xD8);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), packed);
 }
-T9_SIMD I32 dot_i16(I32 acc, I32 w, const int16_t* a) {
-  const __m256i pair = _mm256_set1_epi32(
-      *reinterpret_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(a));
-  return {_mm256_add_epi32(acc.a, _mm256_madd_epi16(w.a, pair)),
-          _mm256_add_epi32(acc.b, _mm256_madd_epi16(w.b, pair))};
+T9_SIMD I32 broadcast_32(const void* p) {
+  const __m256i x =
+      _mm256_set1_epi32(*static_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(p));
+  return {x, x};
+}
+T9_SIMD I32 dot_i16(I32 acc, I32 w, I32 a) {
+  return {_mm256_add_epi32(acc.a, _mm256_madd_epi16(w.a, a.a)),
+          _mm256_add_epi32(acc.b, _mm256_madd_epi16(w.b, a.b))};
 }
 T9_SIMD void store_i8(int8_t* p, I32 x) {
   int32_t wide[16];
@@ -220,10 +223,8 @@ T9_SIMD __m256i dot_half(__m256i acc, __m256i w, __m256i a) {
   return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(w, a), _mm256_set1_epi16(1)));
 }
 template <int kZero>
-T9_SIMD I32 dot(I32 acc, U8 w, const int8_t* a) {
-  const __m256i bytes = _mm256_set1_epi32(
-      *reinterpret_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(a));
-  return {dot_half<kZero>(acc.a, w.a, bytes), dot_half<kZero>(acc.b, w.b, bytes)};
+T9_SIMD I32 dot(I32 acc, U8 w, I32 a) {
+  return {dot_half<kZero>(acc.a, w.a, a.a), dot_half<kZero>(acc.b, w.b, a.b)};
 }
 
 T9_SIMD void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }

@@ -15,11 +15,11 @@ using F32 = __m512;
 using I32 = __m512i;
 using U8 = __m512i;
 
-constexpr int kTileRows = 6;  // register tile of the panel kernel: rows x groups of 16 columns
+constexpr int kTileRows = 7;  // register tile of the panel kernel: rows x groups of 16 columns
 constexpr int kTileGroups = 2;
 constexpr int kDirectRows = 8;  // rows that decode weights in registers together
 constexpr int kQueryTile = 6;   // query vectors that share one load of keys or values
-constexpr int kQueryTileI16 = 8, kValueTile = 2;
+constexpr int kQueryTileI16 = 6, kKeyTile = 4, kValueTile = 4;  // queries x vectors of keys, dims
 
 T9_SIMD F32 zero() { return _mm512_setzero_ps(); }
 T9_SIMD F32 set1(float x) { return _mm512_set1_ps(x); }
@@ -85,6 +85,7 @@ T9_SIMD void store_i8(int8_t* p, I32 a) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a));
 }
 T9_SIMD void store_i32(int32_t* p, I32 a) { _mm512_storeu_si512(p, a); }
+// The four bytes at p in every lane.
 T9_SIMD I32 broadcast_32(const void* p) {
   return _mm512_set1_epi32(*static_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(p));
 }
@@ -93,9 +94,9 @@ T9_SIMD void store_i16(int16_t* p, I32 a) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(a));
 }
 // The dot products are assembly because g++ 12 copies each accumulator around the intrinsic.
-// Lane c += w[2c] a[0] + w[2c + 1] a[1] in 16-bit integers, a broadcast from memory.
-T9_SIMD I32 dot_i16(I32 acc, I32 w, const int16_t* a) {
-  asm("vpdpwssd %2, %1, %0" : "+v"(acc) : "v"(w), "v"(broadcast_32(a)));
+// Lane c += w[2c] a[2c] + w[2c + 1] a[2c + 1] in 16-bit integers.
+T9_SIMD I32 dot_i16(I32 acc, I32 w, I32 a) {
+  asm("vpdpwssd %2, %1, %0" : "+v"(acc) : "v"(w), "v"(a));
   return acc;
 }
 
@@ -149,10 +150,10 @@ T9_SIMD I32 start_dot(I32 minus_16_sum) {
   static_assert(kZero == 0 || kZero == 8 || kZero == 16 || kZero == 128);
   return minus_16_sum;
 }
-// Lane c += w[4c .. 4c+3] . a[0 .. 3], a broadcast from memory.
+// Lane c += w[4c .. 4c+3] . a[4c .. 4c+3]
 template <int kZero>
-T9_SIMD I32 dot(I32 acc, U8 w, const int8_t* a) {
-  asm("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(w), "v"(broadcast_32(a)));
+T9_SIMD I32 dot(I32 acc, U8 w, I32 a) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(w), "v"(a));
   return acc;
 }
 

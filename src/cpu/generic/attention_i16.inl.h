@@ -54,39 +54,51 @@ struct QueryTileI16 {
   uint32_t begin[kN], end[kN];  // keys of this cell it sees, relative to the cell
 };
 
-template <int kN>
-static void score_page_i16(const QueryTileI16<kN>& t, uint32_t n_pairs, const uint8_t* page,
-                           uint32_t key0) {
-  const auto* keys = reinterpret_cast<const int16_t*>(page);
-  F32 total[kN][2];
+// Scores of kV vectors of keys, that is of kV / 2 pages.
+template <int kN, int kV>
+static void score_pages_i16(const QueryTileI16<kN>& t, uint32_t n_pairs,
+                            const uint8_t* const* pages, uint32_t key0) {
+  const int16_t* keys[kV];
+  F32 total[kN][kV];
+#pragma GCC unroll 8
+  for (int v = 0; v < kV; ++v) {
+    keys[v] = reinterpret_cast<const int16_t*>(pages[v / 2]) + (v % 2) * 2 * kLanes;
 #pragma GCC unroll 16
-  for (int i = 0; i < kN; ++i) total[i][0] = total[i][1] = zero();
+    for (int i = 0; i < kN; ++i) total[i][v] = zero();
+  }
   for (uint32_t run = 0; run < n_pairs; run += kRunPairs) {
     const uint32_t end = run + kRunPairs < n_pairs ? run + kRunPairs : n_pairs;
-    I32 acc[kN][2];
+    I32 acc[kN][kV];
 #pragma GCC unroll 16
-    for (int i = 0; i < kN; ++i) acc[i][0] = acc[i][1] = izero();
+    for (int i = 0; i < kN; ++i) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kV; ++v) acc[i][v] = izero();
+    }
     for (uint32_t d = run; d < end; ++d) {
-      const I32 k0 = load_i32(keys + size_t{d} * 2 * kPageKeys);
-      const I32 k1 = load_i32(keys + size_t{d} * 2 * kPageKeys + 2 * kLanes);
+      I32 k[kV];
+#pragma GCC unroll 8
+      for (int v = 0; v < kV; ++v) k[v] = load_i32(keys[v] + size_t{d} * 2 * kPageKeys);
 #pragma GCC unroll 16
       for (int i = 0; i < kN; ++i) {
-        acc[i][0] = dot_i16(acc[i][0], k0, t.q[i] + 2 * d);
-        acc[i][1] = dot_i16(acc[i][1], k1, t.q[i] + 2 * d);
+        const I32 q = broadcast_32(t.q[i] + 2 * d);
+#pragma GCC unroll 8
+        for (int v = 0; v < kV; ++v) acc[i][v] = dot_i16(acc[i][v], k[v], q);
       }
     }
 #pragma GCC unroll 16
     for (int i = 0; i < kN; ++i) {
-      total[i][0] = add(total[i][0], to_f32(acc[i][0]));
-      total[i][1] = add(total[i][1], to_f32(acc[i][1]));
+#pragma GCC unroll 8
+      for (int v = 0; v < kV; ++v) total[i][v] = add(total[i][v], to_f32(acc[i][v]));
     }
   }
-  const float* scales = reinterpret_cast<const float*>(page) + size_t{n_pairs} * kPageKeys;
-  const F32 scale0 = load(scales), scale1 = load(scales + kLanes);
+#pragma GCC unroll 8
+  for (int v = 0; v < kV; ++v) {
+    const F32 scale = load(reinterpret_cast<const float*>(pages[v / 2]) +
+                           size_t{n_pairs} * kPageKeys + (v % 2) * kLanes);
 #pragma GCC unroll 16
-  for (int i = 0; i < kN; ++i) {
-    store(t.scores[i] + key0, mul(mul(total[i][0], scale0), set1(t.q_scale[i])));
-    store(t.scores[i] + key0 + kLanes, mul(mul(total[i][1], scale1), set1(t.q_scale[i])));
+    for (int i = 0; i < kN; ++i) {
+      store(t.scores[i] + key0 + v * kLanes, mul(mul(total[i][v], scale), set1(t.q_scale[i])));
+    }
   }
 }
 
@@ -151,7 +163,7 @@ static void weigh_values_i16(const QueryTileI16<kN>& t, const uint8_t* const* v,
         value[j] = load_i32(values + size_t{pair} * 2 * dim + 2 * kLanes * static_cast<size_t>(j));
 #pragma GCC unroll 16
       for (int i = 0; i < kN; ++i) {
-        const int16_t* w = t.weights[i] + size_t{page} * kPageKeys + 2 * pair;
+        const I32 w = broadcast_32(t.weights[i] + size_t{page} * kPageKeys + 2 * pair);
 #pragma GCC unroll 8
         for (int j = 0; j < kD; ++j) acc[i][j] = dot_i16(acc[i][j], value[j], w);
       }
@@ -197,8 +209,10 @@ static void attend_tile_i16(const AttentionArgs& args, const AttentionStateI16& 
     t.end[i] = end > cell_begin ? (end - cell_begin < n_keys ? end - cell_begin : n_keys) : 0;
   }
   const uint32_t n_pages = n_keys / kPageKeys;
-  for (uint32_t page = 0; page < n_pages; ++page)
-    score_page_i16<kN>(t, n_pairs, k[page], page * kPageKeys);
+  uint32_t page = 0;
+  for (; page + kKeyTile / 2 <= n_pages; page += kKeyTile / 2)
+    score_pages_i16<kN, kKeyTile>(t, n_pairs, k + page, page * kPageKeys);
+  for (; page < n_pages; ++page) score_pages_i16<kN, 2>(t, n_pairs, k + page, page * kPageKeys);
   float cell_m[kN], cell_l[kN];
   for (int i = 0; i < kN; ++i) {
     soften_i16(t.scores[i], t.begin[i], t.end[i], n_keys, k, n_pairs, t.weights[i],
@@ -215,14 +229,14 @@ static void attend_tile_i16(const AttentionArgs& args, const AttentionStateI16& 
   }
 }
 
+// A tile of n <= kN queries.
 template <int kN>
-static void attend_tiles_i16(const AttentionArgs& args, const AttentionStateI16& s, uint32_t first,
-                             uint32_t n, uint32_t cell_begin, const uint8_t* const* k,
-                             const uint8_t* const* v, uint32_t n_keys) {
-  for (; first + kN <= n; first += kN)
-    attend_tile_i16<kN>(args, s, first, cell_begin, k, v, n_keys);
-  if constexpr (kN > 1) {
-    if (first < n) attend_tiles_i16<kN - 1>(args, s, first, n, cell_begin, k, v, n_keys);
+T9_SIMD void attend_tile_of(uint32_t n, const AttentionArgs& args, const AttentionStateI16& s,
+                            uint32_t first, uint32_t cell, const uint8_t* const* k,
+                            const uint8_t* const* v, uint32_t n_keys) {
+  if constexpr (kN > 0) {
+    if (n == kN) return attend_tile_i16<kN>(args, s, first, cell, k, v, n_keys);
+    attend_tile_of<kN - 1>(n, args, s, first, cell, k, v, n_keys);
   }
 }
 
@@ -249,9 +263,14 @@ static void attention_i16(const AttentionArgs& args) {
     s.l[i] = 0;
   }
   for (size_t d = 0; d < size_t{n} * dim; d += kLanes) store(s.out + d, zero());
-  for_each_cell(
-      args, [&](uint32_t cell, const uint8_t* const* k, const uint8_t* const* v, uint32_t n_keys) {
-        attend_tiles_i16<kQueryTileI16>(args, s, 0, n, cell, k, v, n_keys);
-      });
+  for_each_cell(args, [&](uint32_t cell, const uint8_t* const* k, const uint8_t* const* v,
+                          uint32_t n_keys) {
+    // As few tiles as can be, of sizes as equal as can be.
+    for (uint32_t first = 0, tiles = (n + kQueryTileI16 - 1) / kQueryTileI16; first < n; --tiles) {
+      const uint32_t size = (n - first + tiles - 1) / tiles;
+      attend_tile_of<kQueryTileI16>(size, args, s, first, cell, k, v, n_keys);
+      first += size;
+    }
+  });
   write_attention(args, s.out, s.l);
 }

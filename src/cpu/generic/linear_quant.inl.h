@@ -118,15 +118,15 @@ static void linear_tile(const Source& source, const LinearArgs& args, Span span,
         for (int g = 0; g < kGroups; ++g) sum[r][g] = start;
       }
 #pragma GCC unroll 8
-      for (int j = 0; j < kSteps; ++j) {
+      for (int j = part * kSteps; j < (part + 1) * kSteps; ++j) {
+        U8 w[kGroups];
 #pragma GCC unroll 4
-        for (int g = 0; g < kGroups; ++g) {
-          const U8 w = block.w(part * kSteps + j, g);
+        for (int g = 0; g < kGroups; ++g) w[g] = block.w(j, g);
 #pragma GCC unroll 16
-          for (int r = 0; r < kRows; ++r) {
-            const int8_t* a = x[static_cast<size_t>(r) * n_blocks].q + 4 * (part * kSteps + j);
-            sum[r][g] = dot<F::kZero>(sum[r][g], w, a);
-          }
+        for (int r = 0; r < kRows; ++r) {
+          const I32 a = broadcast_32(x[static_cast<size_t>(r) * n_blocks].q + 4 * j);
+#pragma GCC unroll 4
+          for (int g = 0; g < kGroups; ++g) sum[r][g] = dot<F::kZero>(sum[r][g], w[g], a);
         }
       }
 #pragma GCC unroll 4

@@ -27,7 +27,7 @@ constexpr int kTileRows = 1;
 constexpr int kTileGroups = 1;
 constexpr int kDirectRows = 1;
 constexpr int kQueryTile = 2;
-constexpr int kQueryTileI16 = 2, kValueTile = 1;
+constexpr int kQueryTileI16 = 2, kKeyTile = 2, kValueTile = 1;
 
 #define T9_LANES(result, expression)                  \
   result out;                                         \
@@ -111,16 +111,22 @@ T9_SIMD I32 load_i32(const void* p) {
   std::memcpy(out.v, p, sizeof out.v);
   return out;
 }
+T9_SIMD I32 broadcast_32(const void* p) {
+  int32_t x;
+  std::memcpy(&x, p, sizeof x);
+  return iset1(x);
+}
 T9_SIMD void store_i16(int16_t* p, I32 x) {
   for (int i = 0; i < 16; ++i) p[i] = static_cast<int16_t>(x.v[i]);
 }
 // Wraps, as the instructions do: slots of a page that no key has taken yet hold anything.
-T9_SIMD I32 dot_i16(I32 acc, I32 w, const int16_t* a) {
-  int16_t pairs[32];
+T9_SIMD I32 dot_i16(I32 acc, I32 w, I32 a) {
+  int16_t pairs[32], by[32];
   std::memcpy(pairs, w.v, sizeof pairs);
+  std::memcpy(by, a.v, sizeof by);
   T9_LANES(I32, static_cast<int32_t>(static_cast<uint32_t>(acc.v[i]) +
-                                     static_cast<uint32_t>(pairs[2 * i] * a[0]) +
-                                     static_cast<uint32_t>(pairs[2 * i + 1] * a[1])));
+                                     static_cast<uint32_t>(pairs[2 * i] * by[2 * i]) +
+                                     static_cast<uint32_t>(pairs[2 * i + 1] * by[2 * i + 1])));
 }
 
 T9_SIMD float half_to_float(uint16_t h) {
@@ -205,9 +211,11 @@ T9_SIMD I32 start_dot(I32 minus_16_sum) {
   T9_LANES(I32, minus_16_sum.v[i] / 16 * kZero);
 }
 template <int kZero>
-T9_SIMD I32 dot(I32 acc, U8 w, const int8_t* a) {
+T9_SIMD I32 dot(I32 acc, U8 w, I32 a) {
+  int8_t bytes[64];
+  std::memcpy(bytes, a.v, sizeof bytes);
   for (int i = 0; i < 16; ++i) {
-    for (int t = 0; t < 4; ++t) acc.v[i] += w.v[4 * i + t] * a[t];
+    for (int t = 0; t < 4; ++t) acc.v[i] += w.v[4 * i + t] * bytes[4 * i + t];
   }
   return acc;
 }
