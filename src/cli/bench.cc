@@ -88,8 +88,7 @@ class Benchmark {
     T9_TRY(const engine::BenchModel model,
            engine::build_bench_model(options_.model_path, backend_options));
     if (plan.max_length() > model.declared_length) {
-      fmt::print(stderr,
-                 "tempo9: warning: {} tokens are more than the {} that the file declares\n",
+      fmt::print(stderr, "tempo9: warning: {} tokens are more than the {} that the file declares\n",
                  plan.max_length(), model.declared_length);
     }
     double multiply_adds = 0, read = 0;

@@ -16,7 +16,8 @@ constexpr uint32_t kMaxThreads = 1024;
 constexpr uint32_t kMaxRepeats = 1000;
 
 constexpr const char* kFooter =
-    "tok/s are medians, with the range of the repeats; for several rows their sum. Share of roof: of "
+    "tok/s are medians, with the range of the repeats; for several rows their sum. Share of roof: "
+    "of "
     "this machine's\n"
     "int8 multiply-adds for prefill, of its read bandwidth for decode, both measured in the same "
     "run (docs/performance.md).\n"
@@ -35,10 +36,10 @@ Error unknown_argument(const CLI::App& app, const std::string& argument) {
   }
   const std::string name = argument.substr(0, argument.find('='));
   const std::string guess = nearest(name, names);
-  return usage_error(guess.empty()
-                         ? fmt::format("bench: unknown flag {}, expected one of {}", name,
-                                       fmt::join(names, ", "))
-                         : fmt::format("bench: unknown flag {}; did you mean {}?", name, guess));
+  return usage_error(
+      guess.empty()
+          ? fmt::format("bench: unknown flag {}, expected one of {}", name, fmt::join(names, ", "))
+          : fmt::format("bench: unknown flag {}; did you mean {}?", name, guess));
 }
 
 std::optional<uint32_t> whole_number(std::string_view text, uint32_t lowest, uint32_t highest) {
@@ -57,16 +58,13 @@ struct Texts {
 Status read_plan(const Texts& texts, engine::BenchPlan* plan) {
   if (texts.prefill)
     T9_TRY(plan->prefill, parse_numbers("--prefill", *texts.prefill, 1, kMaxTokens));
-  if (texts.decode)
-    T9_TRY(plan->decode, parse_numbers("--decode", *texts.decode, 1, kMaxTokens));
+  if (texts.decode) T9_TRY(plan->decode, parse_numbers("--decode", *texts.decode, 1, kMaxTokens));
   if (plan->prefill.empty() && plan->decode.empty()) {
     plan->prefill = {512};
     plan->decode = {128};
   }
-  if (texts.rows)
-    T9_TRY(plan->rows, parse_numbers("--rows", texts.rows, 1, engine::kMaxBatch));
-  if (texts.depth)
-    T9_TRY(plan->depth, parse_number("--depth", *texts.depth, 0, kMaxTokens));
+  if (texts.rows) T9_TRY(plan->rows, parse_numbers("--rows", texts.rows, 1, engine::kMaxBatch));
+  if (texts.depth) T9_TRY(plan->depth, parse_number("--depth", *texts.depth, 0, kMaxTokens));
   if (texts.repeat)
     T9_TRY(plan->n_repeats, parse_number("--repeat", *texts.repeat, 1, kMaxRepeats));
   if (plan->decode.empty()) {
@@ -82,9 +80,9 @@ Status read_plan(const Texts& texts, engine::BenchPlan* plan) {
 // Flags that say nothing without a model.
 Status check_roofs_alone(const Texts& texts) {
   const std::pair<const char*, bool> flags[] = {{"--prefill", texts.prefill.has_value()},
-                                                              {"--decode", texts.decode.has_value()},
-                                                              {"--rows", texts.rows.has_value()},
-                                                              {"--depth", texts.depth.has_value()}};
+                                                {"--decode", texts.decode.has_value()},
+                                                {"--rows", texts.rows.has_value()},
+                                                {"--depth", texts.depth.has_value()}};
   for (const auto& [flag, given] : flags) {
     if (given) {
       return usage_error(

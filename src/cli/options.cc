@@ -13,7 +13,8 @@ constexpr const char* kFooter =
     "Environment: TEMPO9_THREADS (as --threads), TEMPO9_CPU_ISA (force a kernel table: scalar, "
     "avx2, avx512),\n"
     "TEMPO9_API_KEY (as --api-key).\n"
-    "Other commands: tempo9 show F.gguf (what is inside a file), tempo9 bench (how fast a model and "
+    "Other commands: tempo9 show F.gguf (what is inside a file), tempo9 bench (how fast a model "
+    "and "
     "this machine\nare; tempo9 bench --help), tempo9 --version.";
 
 // Flags of the design that have no meaning yet: known, so that the answer is better than "unknown".

@@ -1,6 +1,6 @@
-// Loops that do one kind of work and nothing else, one set for each kernel table: cpu/<isa>/roofs.cc,
-// built with that instruction set's flags. No intrinsics here, nothing inline that a wider build
-// could leak.
+// Loops that do one kind of work and nothing else, one set for each kernel table:
+// cpu/<isa>/roofs.cc, built with that instruction set's flags. No intrinsics here, nothing inline
+// that a wider build could leak.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 namespace tempo9::cpu {
 
 // Each keeps more accumulators than latency x throughput asks for, all in registers, and makes its
-// operands opaque each time, so that the compiler can neither drop nor hoist the work. The sums come
-// back so that tests can see that all of it was done.
+// operands opaque each time, so that the compiler can neither drop nor hoist the work. The sums
+// come back so that tests can see that all of it was done.
 struct RoofKernels {
   const char* name;         // of the kernel table it belongs to
   uint32_t dots_per_round;  // int8 multiply-adds

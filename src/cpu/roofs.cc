@@ -13,9 +13,9 @@
 
 namespace tempo9::cpu {
 
-#define T9_ISA(isa, needs)          \
-  namespace isa {                   \
-  extern const RoofKernels kRoofs;  \
+#define T9_ISA(isa, needs)         \
+  namespace isa {                  \
+  extern const RoofKernels kRoofs; \
   }
 #include "cpu/list.inc"
 #undef T9_ISA
@@ -48,8 +48,7 @@ class Meter {
 
  private:
   Status make_buffer() {
-    const size_t wanted =
-        options_.read_bytes > 0 ? options_.read_bytes : default_read_bytes();
+    const size_t wanted = options_.read_bytes > 0 ? options_.read_bytes : default_read_bytes();
     T9_TRY(buffer_, Memory::reserve(std::max(wanted / kReadItem, size_t{1}) * kReadItem));
     buffer_.prefer_huge_pages();
     // Written, so that each page is memory of its own and not the system's one page of zeros.

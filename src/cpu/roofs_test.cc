@@ -21,8 +21,8 @@ class RoofsTest : public testing::TestWithParam<const KernelTable*> {
 TEST_P(RoofsTest, DotsAreAllDone) {
   for (const uint32_t n_rounds : {0u, 1u, 77u}) {
     for (const auto& [w, x] : {std::pair{3, -2}, {127, 127}, {128, -127}, {255, 1}}) {
-      const auto expected = static_cast<uint32_t>(n_rounds * kernels().dots_per_round) *
-                            static_cast<uint32_t>(w * x);
+      const auto expected =
+          static_cast<uint32_t>(n_rounds * kernels().dots_per_round) * static_cast<uint32_t>(w * x);
       EXPECT_EQ(kernels().int8_dots(n_rounds, static_cast<uint8_t>(w), static_cast<int8_t>(x)),
                 expected)
           << n_rounds << " rounds of " << w << " x " << x;

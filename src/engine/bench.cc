@@ -56,8 +56,7 @@ Status Bench::run(const BenchPlan& plan, const std::function<void(const BenchRes
     sink(result);
   }
   if (plan.decode.empty()) return {};
-  pages_a_sequence_ =
-      static_cast<uint32_t>(pages_for(uint64_t{plan.depth} + largest(plan.decode)));
+  pages_a_sequence_ = static_cast<uint32_t>(pages_for(uint64_t{plan.depth} + largest(plan.decode)));
   T9_TRY(make_context());
   for (const uint32_t n : plan.decode) {
     for (const uint32_t rows : plan.rows) {
@@ -143,8 +142,9 @@ Status Bench::write_replies(uint32_t n, uint32_t rows) {
 Result<int32_t> Bench::choose(std::span<const float> logits) {
   const int32_t id = sampler_.sample({.temperature = 0.0f}, {.logits = logits});
   if (id < 0) {
-    return make_error(ErrorCode::kInternal,
-                      "the model's logits hold no number to choose a token by; is the file damaged?");
+    return make_error(
+        ErrorCode::kInternal,
+        "the model's logits hold no number to choose a token by; is the file damaged?");
   }
   return id;
 }

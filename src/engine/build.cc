@@ -131,9 +131,10 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   T9_TRY(const ops::KvType kv_type, parse_kv_type(options.kv_type));
 
   const uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : default_memory();
-  T9_TRY(const Capacity capacity,
-         choose_capacity(choose_length(options.max_length, declared), options.max_batch,
-                         kv_page_bytes(program, kv_type), left_for_kv(limit, open.info.file_bytes)));
+  T9_TRY(
+      const Capacity capacity,
+      choose_capacity(choose_length(options.max_length, declared), options.max_batch,
+                      kv_page_bytes(program, kv_type), left_for_kv(limit, open.info.file_bytes)));
 
   EngineParts parts;
   parts.loop = loop_options(options.max_batch, capacity);
@@ -167,10 +168,11 @@ Result<BenchModel> build_bench_model(const std::string& path, const ops::Backend
   const uint64_t wanted = kv_page_bytes(program, options.kv_type) * options.max_pages;
   const uint64_t left = left_for_kv(default_memory(), file.file_bytes());
   if (wanted > left) {
-    return make_error(ErrorCode::kResourceExhausted,
-                      "memory: the KV cache of these lengths and rows takes {} MiB, {} MiB are left "
-                      "beside the weights; give smaller --prefill, --rows or --depth",
-                      wanted >> 20, left >> 20);
+    return make_error(
+        ErrorCode::kResourceExhausted,
+        "memory: the KV cache of these lengths and rows takes {} MiB, {} MiB are left "
+        "beside the weights; give smaller --prefill, --rows or --depth",
+        wanted >> 20, left >> 20);
   }
   T9_TRY(auto backend, cpu::make_backend(program, options));
   const uint32_t n_ids = count_ids(program, program.n_vocab);
