@@ -83,7 +83,7 @@ class Benchmark {
     backend_options.n_threads = options_.n_threads;
     backend_options.max_rows = engine::kBenchSlice;
     backend_options.max_logit_rows = plan.max_rows();
-    T9_TRY(backend_options.max_pages, count_pages());
+    backend_options.max_pages = static_cast<uint32_t>(plan.n_pages());
     backend_options.isa = options_.isa;
     T9_TRY(const engine::BenchModel model,
            engine::build_bench_model(options_.model_path, backend_options));
@@ -111,19 +111,6 @@ class Benchmark {
       json_["results"].push_back(bench_json(line));
       say_unless_json(bench_text(line));
     });
-  }
-
-  Result<uint32_t> count_pages() const {
-    constexpr uint64_t kMostPages = uint64_t{1} << 24;
-    const uint64_t n_pages = options_.plan.n_pages();
-    if (n_pages > kMostPages) {
-      return make_error(ErrorCode::kInvalidArgument,
-                        "bench: found {} rows of up to {} tokens, expected at most {} tokens in "
-                        "all; give smaller --rows, --decode or --depth",
-                        options_.plan.max_rows(), options_.plan.max_length(),
-                        kMostPages * ops::kPageTokens);
-    }
-    return static_cast<uint32_t>(n_pages);
   }
 
   BenchOptions options_;

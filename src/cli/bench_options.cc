@@ -56,17 +56,25 @@ struct Texts {
 };
 
 Status read_plan(const Texts& texts, engine::BenchPlan* plan) {
-  if (texts.prefill)
+  if (texts.prefill) {
     T9_TRY(plan->prefill, parse_numbers("--prefill", *texts.prefill, 1, kMaxTokens));
-  if (texts.decode) T9_TRY(plan->decode, parse_numbers("--decode", *texts.decode, 1, kMaxTokens));
+  }
+  if (texts.decode) {
+    T9_TRY(plan->decode, parse_numbers("--decode", *texts.decode, 1, kMaxTokens));
+  }
   if (plan->prefill.empty() && plan->decode.empty()) {
     plan->prefill = {512};
     plan->decode = {128};
   }
-  if (texts.rows) T9_TRY(plan->rows, parse_numbers("--rows", texts.rows, 1, engine::kMaxBatch));
-  if (texts.depth) T9_TRY(plan->depth, parse_number("--depth", *texts.depth, 0, kMaxTokens));
-  if (texts.repeat)
+  if (texts.rows) {
+    T9_TRY(plan->rows, parse_numbers("--rows", *texts.rows, 1, engine::kMaxBatch));
+  }
+  if (texts.depth) {
+    T9_TRY(plan->depth, parse_number("--depth", *texts.depth, 0, kMaxTokens));
+  }
+  if (texts.repeat) {
     T9_TRY(plan->n_repeats, parse_number("--repeat", *texts.repeat, 1, kMaxRepeats));
+  }
   if (plan->decode.empty()) {
     const char* flag = texts.rows ? "--rows" : texts.depth ? "--depth" : nullptr;
     if (flag != nullptr) {

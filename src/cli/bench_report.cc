@@ -24,9 +24,7 @@ RoofWords words(ops::Roof roof) {
   return {"read", "read bandwidth", "GB/s"};
 }
 
-Summary scaled(const Summary& summary, double factor) {
-  return {summary.median * factor, summary.lowest * factor, summary.highest * factor};
-}
+Summary in_billions(const Summary& s) { return {s.median / 1e9, s.lowest / 1e9, s.highest / 1e9}; }
 
 std::string range_text(const Summary& summary) {
   return fmt::format("{:.1f} - {:.1f}", summary.lowest, summary.highest);
@@ -46,7 +44,7 @@ BenchLine bench_line(const engine::BenchResult& result, double roof_per_second) 
 
 nlohmann::ordered_json roof_json(const RoofLine& line) {
   const RoofWords& w = words(line.roof);
-  const Summary rate = scaled(line.rate, 1e-9);
+  const Summary rate = in_billions(line.rate);
   return {{"kind", w.kind}, {"threads", line.n_threads}, {"isa", line.isa},
           {"unit", w.unit}, {"rate", rate.median},       {"range", {rate.lowest, rate.highest}}};
 }
@@ -71,7 +69,7 @@ std::string roof_head() {
 
 std::string roof_text(const RoofLine& line) {
   const RoofWords& w = words(line.roof);
-  const Summary rate = scaled(line.rate, 1e-9);
+  const Summary rate = in_billions(line.rate);
   return fmt::format("{:<18} {:>7} {:>10.1f} {:>19}  {}\n", w.title, line.n_threads, rate.median,
                      range_text(rate), w.unit);
 }

@@ -42,13 +42,6 @@ TEST(RunBench, UnknownKernelTable) {
   EXPECT_NE(outcome.err.find("mmx"), std::string::npos) << outcome.err;
 }
 
-TEST(RunBench, MoreTokensThanCanBeNumbered) {
-  const Outcome outcome =
-      bench_with({"F.gguf", "--decode", "1048576", "--rows", "256", "--depth", "1048576"});
-  EXPECT_EQ(outcome.exit_code, kExitFailure);
-  EXPECT_NE(outcome.err.find("256 rows"), std::string::npos) << outcome.err;
-}
-
 TEST(RunBench, Help) {
   const Outcome outcome = bench_with({"--help"});
   EXPECT_EQ(outcome.exit_code, kExitOk);

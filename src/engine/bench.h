@@ -19,14 +19,14 @@ inline constexpr uint32_t kBenchSlice = 512;  // rows of a prompt in a step: the
 // Which cases, in the order in which they are measured: prompts, then for each length of a reply
 // each number of rows.
 struct BenchPlan {
-  std::vector<uint32_t> prefill;     // tokens of a prompt
-  std::vector<uint32_t> decode;      // tokens of a reply
-  std::vector<uint32_t> rows = {1};  // sequences that decode together
-  uint32_t depth = 0;                // tokens of context before a reply
+  std::vector<uint32_t> prefill = {};  // tokens of a prompt
+  std::vector<uint32_t> decode = {};   // tokens of a reply
+  std::vector<uint32_t> rows = {1};    // sequences that decode together
+  uint32_t depth = 0;                  // tokens of context before a reply
   uint32_t n_repeats = 5;
 
   uint32_t max_rows() const;
-  // KV pages that the cases need, each sequence its own.
+  // KV pages that the cases need, each sequence its own. Requires, for a backend: below 2^32.
   uint64_t n_pages() const;
   uint64_t max_length() const;  // of a sequence, in tokens
 };

@@ -31,7 +31,9 @@ class TimedBackend final : public ops::Backend {
         const uint32_t position = s.n_past + i;
         const ops::PageId page = s.pages[position / ops::kPageTokens];
         EXPECT_TRUE(i > 0 || written.insert(page).second) << "page " << page << " written twice";
-        if (position > 0) EXPECT_TRUE(is_filled(s.pages, position - 1)) << position;
+        if (position > 0) {
+          EXPECT_TRUE(is_filled(s.pages, position - 1)) << position;
+        }
         filled_[page] |= 1u << position % ops::kPageTokens;
       }
       shape += fmt::format("{}+{} ", s.n_past, s.n_rows);
@@ -93,8 +95,8 @@ ops::Program small_program() {
   return program;
 }
 
-struct Run {
-  explicit Run(const BenchPlan& plan, bool broken = false)
+struct BenchRun {
+  explicit BenchRun(const BenchPlan& plan, bool broken = false)
       : backend(static_cast<uint32_t>(plan.n_pages()), &clock) {
     backend.broken = broken;
     Bench bench(program, ops::KvType::kF16, kVocab, &backend, &clock);
@@ -108,7 +110,7 @@ struct Run {
 };
 
 TEST(Bench, PromptsGoInSlices) {
-  const Run run({.prefill = {1100, 3}, .decode = {}, .n_repeats = 2});
+  const BenchRun run({.prefill = {1100, 3}, .decode = {}, .n_repeats = 2});
   ASSERT_TRUE(run.status) << run.status.error().message;
   ASSERT_EQ(run.results.size(), 2u);
   const BenchResult& result = run.results[0];
@@ -126,7 +128,7 @@ TEST(Bench, PromptsGoInSlices) {
 }
 
 TEST(Bench, RepliesBehindAContextOfTheirOwn) {
-  const Run run({.prefill = {}, .decode = {2}, .rows = {3, 1}, .depth = 40, .n_repeats = 2});
+  const BenchRun run({.prefill = {}, .decode = {2}, .rows = {3, 1}, .depth = 40, .n_repeats = 2});
   ASSERT_TRUE(run.status) << run.status.error().message;
   ASSERT_EQ(run.results.size(), 2u);
   const BenchResult& result = run.results[0];
@@ -148,7 +150,7 @@ TEST(Bench, RepliesBehindAContextOfTheirOwn) {
 }
 
 TEST(Bench, OrderOfCases) {
-  const Run run({.prefill = {5, 4}, .decode = {2, 1}, .rows = {2, 1}, .n_repeats = 1});
+  const BenchRun run({.prefill = {5, 4}, .decode = {2, 1}, .rows = {2, 1}, .n_repeats = 1});
   ASSERT_TRUE(run.status) << run.status.error().message;
   std::vector<std::pair<uint32_t, uint32_t>> cases;
   for (const BenchResult& result : run.results) cases.emplace_back(result.n, result.rows);
@@ -158,7 +160,7 @@ TEST(Bench, OrderOfCases) {
 }
 
 TEST(Bench, LogitsThatAreNoNumbersEndIt) {
-  const Run run({.prefill = {4}, .n_repeats = 1}, /*broken=*/true);
+  const BenchRun run({.prefill = {4}, .n_repeats = 1}, /*broken=*/true);
   ASSERT_FALSE(run.status);
   EXPECT_EQ(run.status.error().code, ErrorCode::kInternal);
   EXPECT_TRUE(run.results.empty());

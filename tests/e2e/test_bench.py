@@ -112,7 +112,7 @@ def test_roofs_of_one_thread_and_beside_a_model(model):
 @pytest.mark.parametrize("args, says", [
     ([], "--gguf"), ([], "--roofs"), (["--gguf", "F.gguf", "--rows", "0", "--decode", "1"], "--rows"),
     (["F.gguf", "--prefill", "many"], "--prefill"), (["F.gguf", "--prefill", "8", "--depth", "4"], "--decode"),
-    (["F.gguf", "--threads", "-1"], "threads"), (["F.gguf", "--repeat", "0"], "1 to"), (["--rofs"], "--roofs"),
+    (["F.gguf", "--threads", "-1"], "threads"), (["F.gguf", "--repeat", "0"], "1 to"), (["--roof"], "--roofs"),
 ])
 def test_wrong_usage(args, says):
     done = run_binary("bench", *args)
