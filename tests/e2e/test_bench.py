@@ -72,7 +72,7 @@ def test_every_kernel_table(model, isa):
 
 
 def test_table_for_people(model):
-    done = run_binary("bench", model, "--prefill", 8, "--decode", 2, "--repeat", 1, "--threads", 1)
+    done = run_binary("bench", model, "--prefill", 8, "--decode", 2, "--repeat", 1, "--threads", 1, timeout=300)
     assert done.returncode == 0 and str(model) in done.stdout and "1 threads" in done.stdout
     assert re.search(r"^prefill +8 +1 +0 +[\d.]+ +[\d.]+ - [\d.]+ +[\d.]+ % of int8 dot products$", done.stdout, re.M)
     assert re.search(r"^decode +2 +1 +0 +[\d.]+ +[\d.]+ - [\d.]+ +[\d.]+ % of read bandwidth$", done.stdout, re.M)
@@ -84,7 +84,7 @@ def test_more_than_the_file_declares_warns(model):
 
 
 def test_roofs():
-    done = run_binary("bench", "--roofs", "--json", "--threads", 2, "--repeat", 3)
+    done = run_binary("bench", "--roofs", "--json", "--threads", 2, "--repeat", 3, timeout=300)
     assert done.returncode == 0 and done.stderr == "", done.stderr
     printed = json.loads(done.stdout)
     assert list(printed) == ["roofs"]
@@ -99,13 +99,13 @@ def test_roofs():
 
 
 def test_roofs_of_one_thread_and_beside_a_model(model):
-    done = run_binary("bench", model, "--roofs", "--json", "--threads", 1, "--repeat", 1, "--prefill", 8)
+    done = run_binary("bench", model, "--roofs", "--json", "--threads", 1, "--repeat", 1, "--prefill", 8, timeout=300)
     assert done.returncode == 0, done.stderr
     printed = json.loads(done.stdout)
     assert list(printed) == ["roofs", "results"]
     assert [r["threads"] for r in printed["roofs"]] == [1, 1, 1]
     check_result(printed["results"][0])
-    table = run_binary("bench", "--roofs", "--threads", 1, "--repeat", 1)
+    table = run_binary("bench", "--roofs", "--threads", 1, "--repeat", 1, timeout=300)
     assert table.returncode == 0 and all(word in table.stdout for word in ("int8 dot products", "f32", "read bandwidth"))
 
 
