@@ -27,5 +27,6 @@ int run(const std::vector<std::string>& args, const Environment& environment);
 // the exit code.
 int run_serve(const std::vector<std::string>& args, const Environment& environment);
 int run_show(const std::vector<std::string>& args, const Environment& environment);
+int run_bench(const std::vector<std::string>& args, const Environment& environment);
 
 }  // namespace tempo9::cli

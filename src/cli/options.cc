@@ -13,7 +13,9 @@ constexpr const char* kFooter =
     "Environment: TEMPO9_THREADS (as --threads), TEMPO9_CPU_ISA (force a kernel table: scalar, "
     "avx2, avx512),\n"
     "TEMPO9_API_KEY (as --api-key).\n"
-    "Other commands: tempo9 show F.gguf (what is inside a file), tempo9 --version.";
+    "Other commands: tempo9 show F.gguf (what is inside a file), tempo9 bench (how fast a model "
+    "and "
+    "this machine\nare; tempo9 bench --help), tempo9 --version.";
 
 // Flags of the design that have no meaning yet: known, so that the answer is better than "unknown".
 constexpr const char* kLater[] = {"--graph", "--ollama", "--tower", "--pooling"};
@@ -43,16 +45,6 @@ Error unknown_argument(const CLI::App& app, const std::string& argument) {
                          : fmt::format("unknown flag {}; did you mean {}?", name, guess));
 }
 
-Result<uint32_t> threads_from_environment(const std::string& text) {
-  uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 1 || value > 1024) {
-    return make_error(ErrorCode::kIo,
-                      "TEMPO9_THREADS: found \"{}\", expected a whole number from 1 to 1024", text);
-  }
-  return value;
-}
-
 }  // namespace
 
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
@@ -77,6 +69,16 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
     }
   }
   return best;
+}
+
+Result<uint32_t> threads_from_environment(const std::string& text) {
+  uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 1 || value > 1024) {
+    return make_error(ErrorCode::kIo,
+                      "TEMPO9_THREADS: found \"{}\", expected a whole number from 1 to 1024", text);
+  }
+  return value;
 }
 
 Result<uint64_t> parse_bytes(const std::string& text) {

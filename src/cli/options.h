@@ -34,6 +34,9 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
 // "512M", "6G", "6GiB", "1073741824": bytes.
 Result<uint64_t> parse_bytes(const std::string& text);
 
+// TEMPO9_THREADS. Errors: kIo naming it.
+Result<uint32_t> threads_from_environment(const std::string& text);
+
 // The candidate that is fewest edits away, if that is near enough to be a slip; else empty.
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
 

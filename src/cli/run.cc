@@ -22,7 +22,7 @@ constexpr Subcommand kSubcommands[] = {
 #undef T9_SUBCOMMAND
 };
 
-constexpr const char* kLater[] = {"run", "pull", "list", "doctor", "bench", "quality"};
+constexpr const char* kLater[] = {"run", "pull", "list", "doctor", "quality"};
 
 int usage_failure(const std::string& message) {
   fmt::print(stderr, "tempo9: {}\n", message);

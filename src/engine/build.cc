@@ -9,6 +9,7 @@
 #include "base/cpu_count.h"
 #include "base/memory_limit.h"
 #include "cpu/cpu.h"
+#include "cpu/roofs.h"
 #include "engine/model_executor.h"
 #include "engine/random_bits.h"
 #include "engine/script_executor.h"
@@ -60,15 +61,22 @@ StepLoopOptions loop_options(uint32_t max_batch, const Capacity& capacity) {
   return options;
 }
 
-// Prompt ids that both the tokenizer and the embedding table know.
-uint32_t count_ids(const ops::Program& program, const tokenizer::Tokenizer& tokenizer) {
-  uint32_t n_ids = std::min(program.n_vocab, static_cast<uint32_t>(tokenizer.size()));
+// Of n_tokens ids those that both the head and the embedding table know.
+uint32_t count_ids(const ops::Program& program, size_t n_tokens) {
+  uint32_t n_ids = std::min(program.n_vocab, static_cast<uint32_t>(n_tokens));
   for (const ops::Op& op : program.ops) {
     if (const auto* embed = std::get_if<ops::Embed>(&op)) {
       n_ids = std::min(n_ids, program.matrices[static_cast<size_t>(embed->table.index)].n_out);
     }
   }
   return n_ids;
+}
+
+uint64_t default_memory() { return memory_limit() / 10 * 9; }
+
+uint64_t left_for_kv(uint64_t limit, uint64_t file_bytes) {
+  const uint64_t taken = file_bytes + kOtherMemory;
+  return limit > taken ? limit - taken : 0;
 }
 
 // There are no pages behind a script's page numbers.
@@ -122,11 +130,11 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   T9_TRY(const uint32_t declared, models::context_length(open.file));
   T9_TRY(const ops::KvType kv_type, parse_kv_type(options.kv_type));
 
-  const uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : memory_limit() / 10 * 9;
-  const uint64_t taken = open.info.file_bytes + kOtherMemory;
+  const uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : default_memory();
   T9_TRY(const Capacity capacity,
          choose_capacity(choose_length(options.max_length, declared), options.max_batch,
-                         cpu::kv_page_bytes(program, kv_type), limit > taken ? limit - taken : 0));
+                         cpu::kv_page_bytes(program, kv_type),
+                         left_for_kv(limit, open.info.file_bytes)));
 
   EngineParts parts;
   parts.loop = loop_options(options.max_batch, capacity);
@@ -144,13 +152,35 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   parts.info.warning = capacity.length.warning;
   parts.info.backend = std::string(backend->name());
   parts.info.n_threads = backend_options.n_threads;
-  parts.n_ids = count_ids(program, *open.tokenizer);
+  parts.n_ids = count_ids(program, open.tokenizer->size());
   parts.tokenizer = std::move(open.tokenizer);
   parts.clock = std::make_unique<SteadyClock>();
   parts.copier = std::make_unique<BackendCopier>(backend.get());
   parts.executor =
       std::make_unique<ModelExecutor>(std::move(backend), program.n_vocab, parts.n_ids);
   return parts;
+}
+
+Result<BenchModel> build_bench_model(const std::string& path, const ops::BackendOptions& options) {
+  T9_TRY(gguf::File file, gguf::File::open(path));
+  T9_TRY(ops::Program program, models::build_program(file));
+  T9_TRY(const uint32_t declared, models::context_length(file));
+  const uint64_t wanted = cpu::kv_page_bytes(program, options.kv_type) * options.max_pages;
+  const uint64_t left = left_for_kv(default_memory(), file.file_bytes());
+  if (wanted > left) {
+    return make_error(
+        ErrorCode::kResourceExhausted,
+        "memory: the KV cache of these lengths and rows takes {} MiB, {} MiB are left "
+        "beside the weights; give smaller --prefill, --rows or --depth",
+        wanted >> 20, left >> 20);
+  }
+  T9_TRY(auto backend, cpu::make_backend(program, options));
+  const uint32_t n_ids = count_ids(program, program.n_vocab);
+  return BenchModel{std::move(file), std::move(program), std::move(backend), declared, n_ids};
+}
+
+Result<ops::RoofRates> measure_roof(ops::Roof roof, const ops::RoofOptions& options) {
+  return cpu::measure_roof(roof, options);
 }
 
 Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options) {

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/result.h"
 #include "engine/engine.h"
 #include "engine/threaded_engine.h"
+#include "gguf/gguf.h"
 #include "ops/backend.h"
 #include "ops/program.h"
+#include "ops/roof.h"
 
 namespace tempo9::engine {
 
@@ -41,5 +44,19 @@ Result<Capacity> choose_capacity(Length length, uint32_t max_batch, uint64_t pag
 Result<EngineParts> build_script_parts(const EngineOptions& options);
 // Parts of an engine that runs options.model_path.
 Result<EngineParts> build_model_parts(const EngineOptions& options);
+
+// A model with nothing around it: what `tempo9 bench` times.
+struct BenchModel {
+  gguf::File file;
+  ops::Program program;  // of the file
+  std::unique_ptr<ops::Backend> backend;
+  uint32_t declared_length = 0;  // the file's own context length
+  uint32_t n_ids = 0;            // ids that the embedding table has
+};
+// Errors: as build_model_parts; kResourceExhausted when memory does not hold options.max_pages.
+Result<BenchModel> build_bench_model(const std::string& path, const ops::BackendOptions& options);
+
+// The processor's own limits (ops/roof.h). Errors: kInvalidArgument (isa), kResourceExhausted.
+Result<ops::RoofRates> measure_roof(ops::Roof roof, const ops::RoofOptions& options);
 
 }  // namespace tempo9::engine
