@@ -63,6 +63,7 @@ def unpacked(source: Source) -> Path:
         scratch.mkdir()
         subprocess.run(["tar", "-xzf", archive, "-C", scratch], check=True)
         (scratch / folder.name).rename(folder)
+        scratch.rmdir()
     return folder / source.folder
 
 
