@@ -98,8 +98,8 @@ def read_batched_bench(text: str, rows: int) -> list[float]:
 class Tempo9(Engine):
     def command(self, cell, model, threads):
         decode = ["--decode", cell.n, "--rows", cell.rows, "--depth", cell.depth]
-        return [self.program, "bench", "--gguf", model, "--threads", threads, "--json",
-                *(["--prefill", cell.n] if cell.kind == "prefill" else decode)]
+        return [self.program, "bench", "--gguf", model, "--threads", threads, "--repeat", cell.repeats,
+                "--json", *(["--prefill", cell.n] if cell.kind == "prefill" else decode)]
 
     def read(self, cell, text):
         (result,) = json.loads(text)["results"]
