@@ -39,6 +39,7 @@ def sha256_of(path: pathlib.Path) -> str:
 
 
 def write_stand_ins(folder: pathlib.Path, name: str, version: str) -> None:
+    name = name.replace("-", "_")  # in the name of a .dist-info folder a dash ends the package's name
     for backend in BACKENDS:
         package, module = backend.split(".")
         (folder / package).mkdir(exist_ok=True)

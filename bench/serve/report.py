@@ -53,10 +53,12 @@ def table(result: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_tables(paths: list[Path], page: Path) -> None:
-    text = page.read_text()
-    head, rest = text.split(BEGIN)
-    _, tail = rest.split(END)
-    tables = "\n".join(table(json.loads(p.read_text())) for p in paths)
-    page.write_text(head + BEGIN + "\n\n" + tables + "\n" + END + tail)
+def write_between(page: Path, begin: str, end: str, tables: str) -> None:
+    head, rest = page.read_text().split(begin)
+    _, tail = rest.split(end)
+    page.write_text(f"{head}{begin}\n\n{tables}\n{end}{tail}")
     print(f"wrote {page}")
+
+
+def write_tables(paths: list[Path], page: Path) -> None:
+    write_between(page, BEGIN, END, "\n".join(table(json.loads(p.read_text())) for p in paths))
