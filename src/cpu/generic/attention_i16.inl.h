@@ -126,21 +126,24 @@ T9_SIMD void soften_i16(float* scores, uint32_t begin, uint32_t end, uint32_t n_
     top = max(top, s);
   }
   *m = reduce_max(top);
+  // In two passes, so that one page's maximum does not hold up the next page's exponentials.
   F32 sum = zero();
+  float inverse[kCellKeys / kPageKeys];
   for (uint32_t page = 0; page < n_keys / kPageKeys; ++page) {
-    const float* s = scores + size_t{page} * kPageKeys;
+    float* s = scores + size_t{page} * kPageKeys;
     const float* v_scales =
         reinterpret_cast<const float*>(k[page]) + (size_t{n_pairs} + 1) * kPageKeys;
     const F32 p0 = exp2(sub(load(s), set1(*m))), p1 = exp2(sub(load(s + kLanes), set1(*m)));
     sum = add(add(sum, p0), p1);
     const F32 w0 = mul(p0, load(v_scales)), w1 = mul(p1, load(v_scales + kLanes));
+    store(s, w0);
+    store(s + kLanes, w1);
     const float w_max = reduce_max(max(w0, w1));
-    const bool any = w_max > 1e-30f;
-    const F32 inverse = set1(any ? kValueMax / w_max : 0.0f);
-    weight_scale[page] = any ? w_max * (1.0f / kValueMax) : 0.0f;
-    store_i16(weights + size_t{page} * kPageKeys, round_to_i32(mul(w0, inverse)));
-    store_i16(weights + size_t{page} * kPageKeys + kLanes, round_to_i32(mul(w1, inverse)));
+    inverse[page] = w_max > 1e-30f ? kValueMax / w_max : 0.0f;
+    weight_scale[page] = w_max > 1e-30f ? w_max * (1.0f / kValueMax) : 0.0f;
   }
+  for (uint32_t i = 0; i < n_keys; i += kLanes)
+    store_i16(weights + i, round_to_i32(mul(load(scores + i), set1(inverse[i / kPageKeys]))));
   *l = reduce_add(sum);
 }
 
