@@ -64,9 +64,9 @@ def measure(engine: Engine, cell: Cell, setting: str, model: Path, threads: int)
             turn["value"] = median(turn["busy_tok_s"]) / median(tok_s)
     except CannotRun as words:
         turn = {"failed": str(words)}
-    seconds = time.perf_counter() - begin
-    others = max(0.0, machine_busy_s() - busy - (cpu_s() - own)) / seconds / os.cpu_count()
-    return turn | {"seconds": round(seconds, 2), "other_load": round(others, 3)}
+    seconds, own = time.perf_counter() - begin, cpu_s() - own
+    others = max(0.0, machine_busy_s() - busy - own) / seconds / os.cpu_count()
+    return turn | {"seconds": round(seconds, 2), "other_load": round(others, 3), "own_cores": round(own / seconds, 2)}
 
 
 def compare(engines: list[Engine], cells: list[Cell], model: Path, threads: int, rounds: int) -> dict:
@@ -77,7 +77,7 @@ def compare(engines: list[Engine], cells: list[Cell], model: Path, threads: int,
         for setting, turns in result["cells"][cell.name][engine.name].items():
             turns.append(turn := measure(engine, cell, setting, model, threads))
             print(f"{i + 1}/{rounds} {cell.name} {engine.name} {setting}: {turn.get('value', turn.get('failed'))}; "
-                  f"other load {turn['other_load']:.0%}", flush=True)
+                  f"other load {turn['other_load']:.0%}, cores used {turn['own_cores']}", flush=True)
     return result
 
 

@@ -30,7 +30,29 @@ LLAMA_BENCH = """[
   }
 ]
 """
-# llama-batched-bench -npp 16 -ntg 8 -npl 2, the same package.
+# The same of ik-llama-cpp-python 0.1.5, -n 0 -gp 32,16 -rtr 1.
+IK_LLAMA_BENCH = """[
+  {
+    "model_type": "llama ?B Q4_1",
+    "flash_attn": true,
+    "repack": true,
+    "n_prompt": 32,
+    "n_gen": 16,
+    "avg_ts": 10.872203,
+    "test": "tg16@pp32",
+    "samples_ns": [ 2073732953, 1140506765 ],
+    "samples_ts": [ 7.71555, 14.0289 ]
+  }
+]
+"""
+# llama-batched-bench -npl 8 of the same package, with its backtrace cut short.
+IK_ABORTS = """/home/me/ik_llama.cpp/ggml/src/./iqk/fa/iqk_fa_templates.h:1157: GGML_ASSERT(S > 0) failed
+ptrace: Operation not permitted.
+No stack.
+The program is not being run.
+30 ../sysdeps/unix/sysv/linux/wait4.c: No such file or directory.
+"""
+# llama-batched-bench -npp 16 -ntg 8 -npl 2 of llama-cpp-python.
 BATCHED_BENCH = """
 llama_batched_bench: n_kv_max = 256, n_batch = 2048, n_ubatch = 512, flash_attn = 1, is_pp_shared = 0, is_tg_separate = 0, \
 n_gpu_layers = -1, n_threads = 2, n_threads_batch = 2
@@ -61,6 +83,7 @@ def engine(kind, name="x"):
 def test_each_output_is_read():
     one, two = Cell.parse("decode:1"), Cell.parse("decode:2@16")
     assert engine(peers.LlamaCpp).read(one, LLAMA_BENCH) == [1.36801, 4.20219]
+    assert engine(peers.IkLlamaCpp).read(one, IK_LLAMA_BENCH) == [7.71555, 14.0289]
     assert engine(peers.LlamaCpp).read(two, BATCHED_BENCH) == [0.36]
     assert engine(peers.Tempo9).read(Cell("", "decode", 16, 8, 32), TEMPO9) == [97.21783186029394]
     assert engine(peers.OpenVino).read(one, "[INFO] loaded\n[16.25, 16.5]\n") == [16.25, 16.5]
@@ -77,6 +100,7 @@ def test_what_has_no_figures_is_none():
 
 def test_last_words_name_the_fault_and_no_folder():
     assert peers.last_words(1, OPENVINO_REFUSES) == "[load_gguf] gguf_tensor_to_f16 failed"
+    assert peers.last_words(-6, IK_ABORTS) == "SIGABRT: iqk_fa_templates.h:1157: GGML_ASSERT(S > 0) failed"
     assert peers.last_words(-11, "loading\n/home/me/x/y.cpp:12: GGML_ASSERT(n > 0) failed\ndone\n") == (
         "SIGSEGV: y.cpp:12: GGML_ASSERT(n > 0) failed")
     assert peers.last_words(1, "") == "no words"
