@@ -27,11 +27,16 @@ enum class Packing : uint8_t {
   kQ4_K,
   kQ5_K,
   kQ6_K,
+  kIQ4_NL,
+  kIQ4_XS,
+  kMXFP4,
+  kNVFP4,
   kF32,
   kF16,
   kBF16
 };
-inline constexpr size_t kNumQuantPackings = 8;
+inline constexpr size_t kNumQuantPackings = 12;
+inline constexpr size_t kNumPackings = kNumQuantPackings + 3;
 
 // 32 int8 activations, with their sums in the forms that weights with a zero point or minima start
 // from. All that a product reads of a row's block stands together: one stream a row.
@@ -110,7 +115,7 @@ inline size_t attention_scratch_bytes(uint32_t n_group_heads, uint32_t head_dim)
 struct KernelTable {
   const char* name;
 
-  void (*linear[11])(const LinearArgs&);  // by Packing
+  void (*linear[kNumPackings])(const LinearArgs&);  // by Packing
 
   // x [n] f32 to one row of QuantRows. n % 32 == 0.
   void (*quantize_row)(const float* x, uint32_t n, QuantBlock* blocks, float* row_scale);

@@ -1,42 +1,59 @@
 #include "cpu/pack.h"
 
+#include <bit>
 #include <cstring>
 
 #include "quant/half.h"
+#include "quant/iq4_nl.h"
+#include "quant/mxfp4.h"
 
 namespace tempo9::cpu {
 namespace {
 
 // Where things stand in a packed unit. A unit is one block of 32 inputs, or a super-block of 8 of
 // them.
+enum class Scales : uint8_t {
+  kF16,
+  kF16Min,       // f16 scales, then f16 minima
+  kF16U8Min,     // both, then a byte per block for each of them
+  kF16I8,        // f16, then a signed byte per block
+  kF16I8Halves,  // f16, then a signed byte per 16 inputs
+  kE4m3Halves,   // an 8-bit float per 16 inputs
+  kExponent      // a byte: the exponent bits of a float
+};
+
 struct Layout {
   DType type;
   uint32_t n_blocks;  // blocks of 32 a unit
   uint32_t unit_bytes;
-  int zero;              // value of a stored 0, negated
-  bool min;              // f16 minima beside the f16 scales
-  bool sub_scales;       // a byte per block (and per minimum) after them
+  int zero;  // value of a stored 0, negated
+  Scales scales;
   uint32_t block_begin;  // first block's bytes
   uint32_t block_bytes;
   uint32_t high_bits;  // 0, 1 or 2 bits a weight in planes after the nibbles; 4: whole bytes
+  int (*level)(int) = nullptr;  // what a nibble stands for, where that is no number
 };
 
 constexpr Layout kLayouts[kNumQuantPackings] = {
-    {DType::kQ4_0, 1, 288, 8, false, false, 32, 256, 0},
-    {DType::kQ4_1, 1, 320, 0, true, false, 64, 256, 0},
-    {DType::kQ5_0, 1, 352, 16, false, false, 32, 320, 1},
-    {DType::kQ5_1, 1, 384, 0, true, false, 64, 320, 1},
-    {DType::kQ8_0, 1, 544, 128, false, false, 32, 512, 4},
-    {DType::kQ4_K, 8, 2368, 0, true, true, 320, 256, 0},
-    {DType::kQ5_K, 8, 2880, 0, true, true, 320, 320, 1},
-    {DType::kQ6_K, 8, 3360, 32, false, true, 288, 384, 2},
+    {DType::kQ4_0, 1, 288, 8, Scales::kF16, 32, 256, 0},
+    {DType::kQ4_1, 1, 320, 0, Scales::kF16Min, 64, 256, 0},
+    {DType::kQ5_0, 1, 352, 16, Scales::kF16, 32, 320, 1},
+    {DType::kQ5_1, 1, 384, 0, Scales::kF16Min, 64, 320, 1},
+    {DType::kQ8_0, 1, 544, 128, Scales::kF16, 32, 512, 4},
+    {DType::kQ4_K, 8, 2368, 0, Scales::kF16U8Min, 320, 256, 0},
+    {DType::kQ5_K, 8, 2880, 0, Scales::kF16U8Min, 320, 320, 1},
+    {DType::kQ6_K, 8, 3360, 32, Scales::kF16I8Halves, 288, 384, 2},
+    {DType::kIQ4_NL, 1, 288, 0, Scales::kF16, 32, 256, 0, quant::iq4_level},
+    {DType::kIQ4_XS, 8, 2208, 0, Scales::kF16I8, 160, 256, 0, quant::iq4_level},
+    {DType::kMXFP4, 1, 272, 0, Scales::kExponent, 16, 256, 0, quant::e2m1_doubled},
+    {DType::kNVFP4, 2, 576, 0, Scales::kE4m3Halves, 64, 256, 0, quant::e2m1_doubled},
 };
 constexpr DType kFloatTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
 
 // One file block, taken apart: stored weights (zero point not removed) and scales.
 struct Unit {
   uint16_t d = 0, m = 0;    // f16 bits; m with the sign that makes it an addition
-  uint8_t scales[16] = {};  // Q6_K: one per 16, signed; else one per 32
+  uint8_t scales[16] = {};  // one per 16 or 32, signed or not, as the layout's Scales say
   uint8_t mins[8] = {};
   uint8_t q[256];
 };
@@ -100,10 +117,31 @@ void read_q6_k(const uint8_t* p, Unit& u) {
   }
 }
 
+void read_iq4_xs(const uint8_t* p, Unit& u) {
+  const uint32_t high = read_u16(p + 2);
+  for (uint32_t block = 0; block < 8; ++block) {
+    const uint32_t low = p[4 + block / 2] >> (4 * (block % 2)) & 15u;
+    u.scales[block] = static_cast<uint8_t>((low | (high >> (2 * block) & 3u) << 4) - 32);
+    unpack_nibbles(p + 8 + 16 * block, u.q + 32 * block);
+  }
+}
+
+void read_nvfp4(const uint8_t* p, Unit& u) {
+  for (int group = 0; group < 4; ++group) {
+    u.scales[group] = p[group] == 0x7F ? 0 : p[group] & 0x7F;  // as the codec reads NaN and sign
+    for (int i = 0; i < 8; ++i) {
+      const uint8_t byte = p[4 + 8 * group + i];
+      u.q[16 * group + i] = byte & 15;
+      u.q[16 * group + 8 + i] = byte >> 4;
+    }
+  }
+}
+
 void read_unit(DType type, const uint8_t* p, Unit& u) {
   u.d = read_u16(p);
   switch (type) {
     case DType::kQ4_0:
+    case DType::kIQ4_NL:
       unpack_nibbles(p + 2, u.q);
       break;
     case DType::kQ4_1:
@@ -121,6 +159,18 @@ void read_unit(DType type, const uint8_t* p, Unit& u) {
       break;
     case DType::kQ8_0:
       for (int i = 0; i < 32; ++i) u.q[i] = p[2 + i] ^ 0x80;
+      break;
+    case DType::kMXFP4:
+      // Half the scale goes with doubled levels. Below 2^-126 floats are subnormal, and kernels
+      // flush those to zero.
+      u.scales[0] = p[0] > 0 ? static_cast<uint8_t>(p[0] - 1) : 0;
+      unpack_nibbles(p + 1, u.q);
+      break;
+    case DType::kIQ4_XS:
+      read_iq4_xs(p, u);
+      break;
+    case DType::kNVFP4:
+      read_nvfp4(p, u);
       break;
     case DType::kQ6_K:
       read_q6_k(p, u);
@@ -163,18 +213,60 @@ uint8_t get_weight(const uint8_t* block, uint32_t high_bits, uint32_t k, uint32_
 }
 
 void pack_unit(const Layout& layout, const Unit& u, uint32_t column, uint8_t* out) {
-  write_u16(out + 2 * column, u.d);
-  if (layout.min) write_u16(out + 32 + 2 * column, u.m);
-  const uint32_t scales_begin = layout.min ? 64 : 32;
-  const bool halves = layout.type == DType::kQ6_K;
-  for (uint32_t i = 0; layout.sub_scales && i < (halves ? 16u : 8u); ++i) {
-    out[scales_begin + 16 * i + column] = u.scales[i];
-    if (layout.min) out[192 + 16 * i + column] = u.mins[i];
+  const auto put_bytes = [&](uint32_t begin, const uint8_t* bytes, uint32_t n) {
+    for (uint32_t i = 0; i < n; ++i) out[begin + 16 * i + column] = bytes[i];
+  };
+  if (layout.scales == Scales::kExponent) {
+    put_bytes(0, u.scales, 1);
+  } else if (layout.scales == Scales::kE4m3Halves) {
+    put_bytes(0, u.scales, 4);
+  } else {
+    write_u16(out + 2 * column, u.d);
   }
+  if (layout.scales == Scales::kF16Min || layout.scales == Scales::kF16U8Min)
+    write_u16(out + 32 + 2 * column, u.m);
+  if (layout.scales == Scales::kF16U8Min) {
+    put_bytes(64, u.scales, 8);
+    put_bytes(192, u.mins, 8);
+  }
+  if (layout.scales == Scales::kF16I8) put_bytes(32, u.scales, 8);
+  if (layout.scales == Scales::kF16I8Halves) put_bytes(32, u.scales, 16);
   for (uint32_t i = 0; i < 32 * layout.n_blocks; ++i) {
     put_weight(out + layout.block_begin + layout.block_bytes * (i / 32), layout.high_bits, i % 32,
                column, u.q[i]);
   }
+}
+
+struct ScaleAndMin {
+  float scale, min;
+};
+
+// Of the weights around position in_unit of a packed unit.
+ScaleAndMin scale_at(const Layout& layout, const uint8_t* unit, uint32_t column, uint32_t in_unit) {
+  const auto f16 = [&](uint32_t at) { return quant::f16_to_f32(read_u16(unit + at + 2 * column)); };
+  const auto byte = [&](uint32_t begin, uint32_t i) { return unit[begin + 16 * i + column]; };
+  const auto i8 = [&](uint32_t begin, uint32_t i) {
+    return static_cast<float>(static_cast<int8_t>(byte(begin, i)));
+  };
+  switch (layout.scales) {
+    case Scales::kF16:
+      return {f16(0), 0};
+    case Scales::kF16Min:
+      return {f16(0), f16(32)};
+    case Scales::kF16U8Min:
+      return {f16(0) * static_cast<float>(byte(64, in_unit / 32)),
+              f16(32) * static_cast<float>(byte(192, in_unit / 32))};
+    case Scales::kF16I8:
+      return {f16(0) * i8(32, in_unit / 32), 0};
+    case Scales::kF16I8Halves:
+      return {f16(0) * i8(32, in_unit / 16), 0};
+    case Scales::kE4m3Halves:
+      // As an f16's exponent and mantissa they are 2^8 too small; half is wanted.
+      return {quant::f16_to_f32(static_cast<uint16_t>(byte(0, in_unit / 16) << 7)) * 128.0f, 0};
+    case Scales::kExponent:
+      break;
+  }
+  return {std::bit_cast<float>(static_cast<uint32_t>(byte(0, 0)) << 23), 0};
 }
 
 }  // namespace
@@ -231,21 +323,14 @@ void unpack_column(Packing packing, const uint8_t* group, uint32_t n_in, uint32_
     return;
   }
   const Layout& layout = kLayouts[static_cast<size_t>(packing)];
-  const bool halves = layout.type == DType::kQ6_K;
   for (uint32_t k = 0; k < n_in; ++k) {
     const uint32_t in_unit = k % (32 * layout.n_blocks), b = in_unit / 32;
     const uint8_t* unit = group + size_t{layout.unit_bytes} * (k / (32 * layout.n_blocks));
-    float scale = quant::f16_to_f32(read_u16(unit + 2 * column));
-    float min = layout.min ? quant::f16_to_f32(read_u16(unit + 32 + 2 * column)) : 0.0f;
-    if (halves) {
-      scale *= static_cast<float>(static_cast<int8_t>(unit[32 + 16 * (in_unit / 16) + column]));
-    } else if (layout.sub_scales) {
-      scale *= static_cast<float>(unit[64 + 16 * b + column]);
-      min *= static_cast<float>(unit[192 + 16 * b + column]);
-    }
+    const ScaleAndMin s = scale_at(layout, unit, column, in_unit);
     const int q = get_weight(unit + layout.block_begin + layout.block_bytes * b, layout.high_bits,
                              k % 32, column);
-    out[k] = scale * static_cast<float>(q - layout.zero) + min;
+    const int value = layout.level != nullptr ? layout.level(q) : q - layout.zero;
+    out[k] = s.scale * static_cast<float>(value) + s.min;
   }
 }
 

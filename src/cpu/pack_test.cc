@@ -47,7 +47,8 @@ TEST_P(PackTest, PackedSizeIsNearTheFiles) {
 INSTANTIATE_TEST_SUITE_P(Formats, PackTest,
                          testing::Values(DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
                                          DType::kQ8_0, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,
-                                         DType::kF32, DType::kF16, DType::kBF16),
+                                         DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4,
+                                         DType::kNVFP4, DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& instance) {
                            return std::string(dtype_info(instance.param).name);
                          });

@@ -41,7 +41,8 @@ inline std::vector<uint8_t> random_weights(DType type, uint32_t n_in, uint32_t n
       {DType::kQ8_0, 128, {0}},        {DType::kQ4_K, 63 * 15, {0, 2}},
       {DType::kQ5_K, 63 * 31, {0, 2}}, {DType::kQ6_K, 128 * 32, {208}},
       {DType::kQ2_K, 45, {80, 82}},    {DType::kQ3_K, 128, {108}},
-      {DType::kIQ4_NL, 127, {0}},      {DType::kTQ2_0, 2, {64}},
+      {DType::kIQ4_NL, 127, {0}},      {DType::kIQ4_XS, 32 * 127, {0}},
+      {DType::kTQ2_0, 2, {64}},
   };
   for (const ScaleAt& entry : kScales) {
     if (entry.type != type) continue;
@@ -52,6 +53,8 @@ inline std::vector<uint8_t> random_weights(DType type, uint32_t n_in, uint32_t n
       }
     }
   }
+  for (size_t block = 0; type == DType::kMXFP4 && block < out.size(); block += info.block_bytes)
+    out[block] = static_cast<uint8_t>(118 + random() % 8);  // its scale is a power of two
   return out;
 }
 

@@ -25,6 +25,7 @@ constexpr int kTileRows =
     2;  // 16 registers: 2 rows x 16 columns of integers and of floats is what fits
 constexpr int kTileGroups = 1;
 constexpr int kDirectRows = 2;
+constexpr bool kSignedDot = true;
 constexpr int kQueryTile = 2;
 constexpr int kQueryTileI16 = 2, kKeyTile = 2, kValueTile = 2;
 
@@ -107,6 +108,9 @@ T9_SIMD I32 isub(I32 x, I32 y) { return {_mm256_sub_epi32(x.a, y.a), _mm256_sub_
 T9_SIMD I32 shift_left(I32 x, int n) {
   return {_mm256_slli_epi32(x.a, n), _mm256_slli_epi32(x.b, n)};
 }
+T9_SIMD I32 shift_right(I32 x, int n) {
+  return {_mm256_srai_epi32(x.a, n), _mm256_srai_epi32(x.b, n)};
+}
 T9_SIMD F32 to_f32(I32 x) { return {_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)}; }
 T9_SIMD I32 round_to_i32(F32 x) { return {_mm256_cvtps_epi32(x.a), _mm256_cvtps_epi32(x.b)}; }
 T9_SIMD F32 as_f32(I32 x) { return {_mm256_castsi256_ps(x.a), _mm256_castsi256_ps(x.b)}; }
@@ -154,6 +158,12 @@ T9_SIMD F32 load_bf16(const void* p) {
   return as_f32({_mm256_slli_epi32(_mm256_cvtepu16_epi32(load_128(q)), 16),
                  _mm256_slli_epi32(_mm256_cvtepu16_epi32(load_128(q + 8)), 16)});
 }
+T9_SIMD F32 load_e4m3_half(const uint8_t* p) {
+  const __m256i half = _mm256_slli_epi16(_mm256_cvtepu8_epi16(load_128(p)), 7);
+  return mul({_mm256_cvtph_ps(_mm256_castsi256_si128(half)),
+              _mm256_cvtph_ps(_mm256_extracti128_si256(half, 1))},
+             set1(128.0f));
+}
 T9_SIMD F32 load_u8(const uint8_t* p) {
   const __m128i bytes = load_128(p);
   return to_f32({_mm256_cvtepu8_epi32(bytes), _mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8))});
@@ -180,6 +190,11 @@ T9_SIMD U8 high_nibbles(U8 x) {
   return {_mm256_and_si256(_mm256_srli_epi16(x.a, 4), m),
           _mm256_and_si256(_mm256_srli_epi16(x.b, 4), m)};
 }
+T9_SIMD U8 look_up(U8 x, const uint8_t* table) {
+  const __m256i t =
+      _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table)));
+  return {_mm256_shuffle_epi8(t, x.a), _mm256_shuffle_epi8(t, x.b)};
+}
 // 16 in the bytes whose bit of the 32 at p is set, else 0.
 T9_SIMD __m256i spread_bit4(const uint8_t* p) {
   const int32_t bits = *reinterpret_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(p);
@@ -205,14 +220,6 @@ T9_SIMD U8 or_bits45(U8 x, U8 plane) {
 
 // maddubs adds pairs of products in 16 bits: u8 up to 127 times s8 cannot overflow. Weights up to
 // 255 (zero point 128) go as |w - 128| times a with w's sign, at most 2 * 128 * 127.
-template <int kZero>
-T9_SIMD I32 start_dot(I32 minus_16_sum) {
-  if constexpr (kZero == 0 || kZero == 128) return izero();
-  if constexpr (kZero == 8)
-    return {_mm256_srai_epi32(minus_16_sum.a, 1), _mm256_srai_epi32(minus_16_sum.b, 1)};
-  static_assert(kZero == 0 || kZero == 8 || kZero == 16 || kZero == 128);
-  return minus_16_sum;
-}
 template <int kZero>
 T9_SIMD __m256i dot_half(__m256i acc, __m256i w, __m256i a) {
   if constexpr (kZero == 128) {

@@ -17,8 +17,9 @@ using U8 = __m512i;
 
 constexpr int kTileRows = 7;  // register tile of the panel kernel: rows x groups of 16 columns
 constexpr int kTileGroups = 2;
-constexpr int kDirectRows = 8;  // rows that decode weights in registers together
-constexpr int kQueryTile = 6;   // query vectors that share one load of keys or values
+constexpr int kDirectRows = 8;      // rows that decode weights in registers together
+constexpr bool kSignedDot = false;  // whether dot<128> takes the zero point off by itself
+constexpr int kQueryTile = 6;       // query vectors that share one load of keys or values
 constexpr int kQueryTileI16 = 6, kKeyTile = 4, kValueTile = 4;  // queries x vectors of keys, dims
 
 T9_SIMD F32 zero() { return _mm512_setzero_ps(); }
@@ -77,6 +78,7 @@ T9_SIMD I32 iset1(int32_t x) { return _mm512_set1_epi32(x); }
 T9_SIMD I32 iadd(I32 a, I32 b) { return _mm512_add_epi32(a, b); }
 T9_SIMD I32 isub(I32 a, I32 b) { return _mm512_sub_epi32(a, b); }
 T9_SIMD I32 shift_left(I32 a, int n) { return _mm512_slli_epi32(a, static_cast<unsigned>(n)); }
+T9_SIMD I32 shift_right(I32 a, int n) { return _mm512_srai_epi32(a, static_cast<unsigned>(n)); }
 T9_SIMD F32 to_f32(I32 a) { return _mm512_cvtepi32_ps(a); }
 T9_SIMD I32 round_to_i32(F32 a) { return _mm512_cvtps_epi32(a); }  // nearest, ties to even
 T9_SIMD F32 as_f32(I32 a) { return _mm512_castsi512_ps(a); }
@@ -111,6 +113,12 @@ T9_SIMD F32 load_bf16(const void* p) {
   return as_f32(_mm512_slli_epi32(
       _mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p))), 16));
 }
+// 8-bit floats (E4M3, no sign), halved: as an f16's exponent and mantissa they are 2^8 too small.
+T9_SIMD F32 load_e4m3_half(const uint8_t* p) {
+  const __m256i half = _mm256_slli_epi16(
+      _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))), 7);
+  return _mm512_mul_ps(_mm512_cvtph_ps(half), _mm512_set1_ps(128.0f));
+}
 T9_SIMD F32 load_u8(const uint8_t* p) {
   return to_f32(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
 }
@@ -123,6 +131,11 @@ T9_SIMD void store_bytes(uint8_t* p, U8 x) { _mm512_storeu_si512(p, x); }
 T9_SIMD U8 low_nibbles(U8 x) { return _mm512_and_si512(x, _mm512_set1_epi8(15)); }
 T9_SIMD U8 high_nibbles(U8 x) {
   return _mm512_and_si512(_mm512_srli_epi16(x, 4), _mm512_set1_epi8(15));
+}
+// table[x] of each byte, 16 entries.
+T9_SIMD U8 look_up(U8 x, const uint8_t* table) {
+  return _mm512_shuffle_epi8(
+      _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table))), x);
 }
 // Adds 16 to the bytes whose bit is set.
 T9_SIMD U8 add_bit4(U8 x, const uint8_t* bits) {
@@ -140,16 +153,6 @@ T9_SIMD U8 or_bits45(U8 x, U8 plane) {
   return _mm512_or_si512(x, _mm512_and_si512(at4, _mm512_set1_epi8(0x30)));
 }
 
-// -kZero times a sum that comes multiplied by -16: where the integer sum of a block starts whose
-// weights are stored with zero point kZero.
-template <int kZero>
-T9_SIMD I32 start_dot(I32 minus_16_sum) {
-  if constexpr (kZero == 0) return izero();
-  if constexpr (kZero == 8) return _mm512_srai_epi32(minus_16_sum, 1);
-  if constexpr (kZero == 128) return _mm512_slli_epi32(minus_16_sum, 3);
-  static_assert(kZero == 0 || kZero == 8 || kZero == 16 || kZero == 128);
-  return minus_16_sum;
-}
 // Lane c += w[4c .. 4c+3] . a[4c .. 4c+3]
 template <int kZero>
 T9_SIMD I32 dot(I32 acc, U8 w, I32 a) {

@@ -109,3 +109,51 @@ struct FormatQ6_K {
     }
   }
 };
+
+// Nibbles that choose one of 16 levels, stored + 128. Levels: quant/iq4_nl.h, quant/mxfp4.h.
+constexpr uint8_t kIq4Levels[16] = {1,   24,  45,  63,  79,  93,  106, 118,
+                                    129, 141, 153, 166, 181, 197, 217, 241};
+constexpr uint8_t kFp4Levels[16] = {128, 129, 130, 131, 132, 134, 136, 140,
+                                    128, 127, 126, 125, 124, 122, 120, 116};
+T9_SIMD void decode_levels(const uint8_t* p, const uint8_t* levels, U8* w) {
+  decode_nibbles(p, w);
+  for (int j = 0; j < 8; ++j) w[j] = look_up(w[j], levels);
+}
+
+struct FormatIQ4_NL {
+  static constexpr int kZero = 128, kBlocks = 1;
+  static constexpr bool kMin = false, kHalves = false;
+  static constexpr size_t kBytes = 32 + 256;
+  T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
+    out.scale[0] = load_f16(unit);
+    decode_levels(unit + 32, kIq4Levels, out.w);
+  }
+};
+struct FormatIQ4_XS {
+  static constexpr int kZero = 128, kBlocks = 8;
+  static constexpr bool kMin = false, kHalves = false;
+  static constexpr size_t kBytes = 32 + 128 + 8 * 256;
+  T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
+    out.scale[0] = mul(load_f16(unit), load_i8(unit + 32 + 16 * block));
+    decode_levels(unit + 160 + 256 * block, kIq4Levels, out.w);
+  }
+};
+struct FormatMXFP4 {
+  static constexpr int kZero = 128, kBlocks = 1;
+  static constexpr bool kMin = false, kHalves = false;
+  static constexpr size_t kBytes = 16 + 256;
+  T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
+    out.scale[0] = as_f32(shift_left(round_to_i32(load_u8(unit)), 23));  // exponent bits
+    decode_levels(unit + 16, kFp4Levels, out.w);
+  }
+};
+struct FormatNVFP4 {
+  static constexpr int kZero = 128, kBlocks = 2;
+  static constexpr bool kMin = false, kHalves = true;
+  static constexpr size_t kBytes = 64 + 2 * 256;
+  T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
+    out.scale[0] = load_e4m3_half(unit + 32 * block);
+    out.scale[1] = load_e4m3_half(unit + 32 * block + 16);
+    decode_levels(unit + 64 + 256 * block, kFp4Levels, out.w);
+  }
+};

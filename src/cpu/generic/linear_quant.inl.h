@@ -73,17 +73,31 @@ static void decode_panel(const LinearArgs& args, Span span, uint32_t group, uint
   }
 }
 
+// -kZero times a sum that comes multiplied by -kUnit; both are powers of two.
+template <int kZero, int kUnit>
+T9_SIMD I32 start_dot(I32 sum) {
+  static_assert((kZero & (kZero - 1)) == 0);
+  if constexpr (kZero == 0 || (kZero == 128 && kSignedDot)) {
+    return izero();
+  } else if constexpr (kZero > kUnit) {
+    return shift_left(sum, __builtin_ctz(kZero / kUnit));
+  } else if constexpr (kZero < kUnit) {
+    return shift_right(sum, __builtin_ctz(kUnit / kZero));
+  } else {
+    return sum;
+  }
+}
+
 // What the integer sum of a block (or of its half `part`) starts from: -kZero times the sum of its
 // activations.
 template <class F>
 T9_SIMD I32 start_sum(const QuantBlock& x, int part) {
   const I32 whole = iset1(x.minus_16_sum);
   if constexpr (F::kHalves) {
-    static_assert(F::kZero == 32);
     const I32 first = iset1(x.minus_32_half);
-    return part == 0 ? first : isub(shift_left(whole, 1), first);
+    return start_dot<F::kZero, 32>(part == 0 ? first : isub(shift_left(whole, 1), first));
   } else {
-    return start_dot<F::kZero>(whole);
+    return start_dot<F::kZero, 16>(whole);
   }
 }
 

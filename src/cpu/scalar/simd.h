@@ -26,6 +26,7 @@ struct U8 {
 constexpr int kTileRows = 1;
 constexpr int kTileGroups = 1;
 constexpr int kDirectRows = 1;
+constexpr bool kSignedDot = false;
 constexpr int kQueryTile = 2;
 constexpr int kQueryTileI16 = 2, kKeyTile = 2, kValueTile = 1;
 
@@ -89,6 +90,7 @@ T9_SIMD I32 isub(I32 x, I32 y) {
 T9_SIMD I32 shift_left(I32 x, int n) {
   T9_LANES(I32, static_cast<int32_t>(static_cast<uint32_t>(x.v[i]) << n));
 }
+T9_SIMD I32 shift_right(I32 x, int n) { T9_LANES(I32, x.v[i] >> n); }
 T9_SIMD F32 to_f32(I32 x) { T9_LANES(F32, static_cast<float>(x.v[i])); }
 // Nearest, ties to even: the mode that every thread runs in.
 T9_SIMD I32 round_to_i32(F32 x) { T9_LANES(I32, _mm_cvtss_si32(_mm_set_ss(x.v[i]))); }
@@ -183,6 +185,9 @@ T9_SIMD F32 load_bf16(const void* p) {
   for (int i = 0; i < 16; ++i) wide.v[i] = static_cast<int32_t>(static_cast<uint32_t>(h[i]) << 16);
   return as_f32(wide);
 }
+T9_SIMD F32 load_e4m3_half(const uint8_t* p) {
+  T9_LANES(F32, half_to_float(static_cast<uint16_t>(p[i] << 7)) * 128.0f);
+}
 T9_SIMD F32 load_u8(const uint8_t* p) { T9_LANES(F32, static_cast<float>(p[i])); }
 T9_SIMD F32 load_i8(const uint8_t* p) {
   T9_LANES(F32, static_cast<float>(static_cast<int8_t>(p[i])));
@@ -197,6 +202,7 @@ T9_SIMD U8 load_bytes(const uint8_t* p) { T9_BYTES(p[i]); }
 T9_SIMD void store_bytes(uint8_t* p, U8 x) { std::memcpy(p, x.v, sizeof x.v); }
 T9_SIMD U8 low_nibbles(U8 x) { T9_BYTES(x.v[i] & 15); }
 T9_SIMD U8 high_nibbles(U8 x) { T9_BYTES(x.v[i] >> 4); }
+T9_SIMD U8 look_up(U8 x, const uint8_t* table) { T9_BYTES(table[x.v[i]]); }
 T9_SIMD U8 add_bit4(U8 x, const uint8_t* bits) {
   T9_BYTES(x.v[i] + ((bits[i / 8] >> (i % 8)) & 1) * 16);
 }
@@ -206,10 +212,6 @@ T9_SIMD U8 or_bits45(U8 x, U8 plane) {
 }
 #undef T9_BYTES
 
-template <int kZero>
-T9_SIMD I32 start_dot(I32 minus_16_sum) {
-  T9_LANES(I32, minus_16_sum.v[i] / 16 * kZero);
-}
 template <int kZero>
 T9_SIMD I32 dot(I32 acc, U8 w, I32 a) {
   int8_t bytes[64];
