@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "cpu/cpu.h"
 #include "cpu/test_weights.h"
@@ -185,6 +187,32 @@ TEST_P(BackendTest, ACopiedPageServesLikeItsOriginal) {
   const ops::BatchSequence sequence{0, 5, 45, pages};
   const auto logits = (*backend)->step({std::span(tokens).subspan(45), {&sequence, 1}, rows});
   EXPECT_TRUE(std::equal(logits->begin(), logits->end(), want.end() - 5 * 83));
+}
+
+TEST_P(BackendTest, AnInterruptEndsTheStepThatRunsAndAllThatFollow) {
+  const Toy toy(DType::kQ8_0);
+  const auto tokens = random_tokens(64, 7);
+  auto backend = make_backend(toy.program, options(*GetParam(), 2));
+  const ops::PageId pages[] = {0, 1};
+  const ops::BatchSequence sequence{0, 64, 0, pages};
+  std::atomic<int> n_done{0};
+  ErrorCode code{};
+  std::thread engine([&] {
+    while (true) {
+      const auto logits = (*backend)->step({tokens, {&sequence, 1}, {}});
+      if (!logits) {
+        code = logits.error().code;
+        return;
+      }
+      ++n_done;
+      n_done.notify_all();
+    }
+  });
+  n_done.wait(0);
+  (*backend)->interrupt();
+  engine.join();
+  EXPECT_EQ(code, ErrorCode::kCancelled);
+  EXPECT_FALSE((*backend)->step({tokens, {&sequence, 1}, {}}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, BackendTest, testing::ValuesIn(available_tables()),
