@@ -3,7 +3,9 @@
 // Invariants, tested for every format over every cut:
 //   - the joined events do not depend on how the text was cut into increments;
 //   - nothing is lost: what is not a complete call or thinking is delivered as text
-//     (white space that touches a call or a thinking block is the template's, and is dropped).
+//     (white space around a thinking block, and between a call and the reply's start or end, is the
+//     template's, and is dropped; between two texts with calls between them all of it stays, so
+//     that "One.\n\n<tool_call>...</tool_call>\n\nTwo." has the text "One.\n\n\n\nTwo.").
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // The CPU backend: walks a program's ops for each step; every op is one job of the thread pool.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/check.h"
@@ -51,6 +52,7 @@ class CpuBackend final : public ops::Backend {
   Status load();
 
   Result<std::span<const float>> step(const ops::Batch& batch) override;
+  void interrupt() override { interrupted_ = true; }
   void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override;
   void drop_page(ops::PageId page) override { arena_.release(page * page_bytes_, page_bytes_); }
   uint64_t page_bytes() const override { return page_bytes_; }
@@ -109,6 +111,8 @@ class CpuBackend final : public ops::Backend {
   std::vector<RowRun> runs_;
   std::vector<std::vector<float>> cosines_, sines_;  // by rope, [max_rows, n_pairs]
   bool entered_ = false;
+  // Looked at between ops, and between the pieces of the long ones.
+  std::atomic<bool> interrupted_{false};
 };
 
 Status CpuBackend::load() {
@@ -219,10 +223,12 @@ Result<std::span<const float>> CpuBackend::step(const ops::Batch& batch) {
            batch.logit_rows.size() <= options_.max_logit_rows);
   lay_out_rows(batch);
   for (op_index_ = 0; op_index_ < program_.ops.size(); ++op_index_) {
+    if (interrupted_) return make_error(ErrorCode::kCancelled, "the step was interrupted");
     const ops::Op& op = program_.ops[op_index_];
     if (batch.logit_rows.empty() && std::holds_alternative<ops::SelectRows>(op)) break;
     std::visit([this](const auto& concrete) { run(concrete); }, op);
   }
+  if (interrupted_) return make_error(ErrorCode::kCancelled, "the step was interrupted");
   return std::span<const float>(reinterpret_cast<const float*>(logits_.data()),
                                 batch.logit_rows.size() * program_.n_vocab);
 }
@@ -289,7 +295,7 @@ void CpuBackend::product(const std::vector<Chunk>& chunks, const Activation& x, 
   // little back.
   const uint32_t grain = n_rows_ <= 8 ? std::max(1u, n / (4 * pool_.size())) : 1;
   pool_.run(n, grain, [&](uint32_t begin, uint32_t end, uint32_t thread) {
-    for (uint32_t i = begin; i < end; ++i) product_chunk(chunks[i], args, thread);
+    for (uint32_t i = begin; i < end && !interrupted_; ++i) product_chunk(chunks[i], args, thread);
   });
 }
 
@@ -367,7 +373,7 @@ void CpuBackend::run(const ops::Attention& op) {
   const auto attention = kernels_.attention[static_cast<size_t>(kv_format_)];
   const auto n_items = static_cast<uint32_t>(runs_.size()) * kv.n_kv_heads;
   pool_.run(n_items, 1, [&](uint32_t begin, uint32_t end, uint32_t thread) {
-    for (uint32_t i = begin; i < end; ++i) {
+    for (uint32_t i = begin; i < end && !interrupted_; ++i) {
       const RowRun& rows = runs_[i / kv.n_kv_heads];
       const uint32_t kv_head = i % kv.n_kv_heads;
       const size_t first_head = size_t{kv_head} * n_group_heads * kv.head_dim;

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "cpu/cpu.h"
 #include "cpu/test_weights.h"
@@ -216,6 +218,32 @@ TEST(KvPageBytes, CountsKeysValuesAndScalesOfAllLayers) {
   EXPECT_EQ(kv_page_bytes(program, ops::KvType::kF32), 2u * 4 * 32 * (128 + 128));
   EXPECT_EQ(kv_page_bytes(program, ops::KvType::kI16), 36864u)
       << "two bytes a value and three times 32 keys of two scales, in whole pages of 4096";
+}
+
+TEST_P(BackendTest, AnInterruptEndsTheStepThatRunsAndAllThatFollow) {
+  const Toy toy(DType::kQ8_0);
+  const auto tokens = random_tokens(64, 7);
+  auto backend = make_backend(toy.program, options(*GetParam(), 2));
+  const ops::PageId pages[] = {0, 1};
+  const ops::BatchSequence sequence{0, 64, 0, pages};
+  std::atomic<int> n_done{0};
+  ErrorCode code{};
+  std::thread engine([&] {
+    while (true) {
+      const auto logits = (*backend)->step({tokens, {&sequence, 1}, {}});
+      if (!logits) {
+        code = logits.error().code;
+        return;
+      }
+      ++n_done;
+      n_done.notify_all();
+    }
+  });
+  n_done.wait(0);
+  (*backend)->interrupt();
+  engine.join();
+  EXPECT_EQ(code, ErrorCode::kCancelled);
+  EXPECT_FALSE((*backend)->step({tokens, {&sequence, 1}, {}}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, BackendTest, testing::ValuesIn(available_tables()),

@@ -30,7 +30,7 @@ struct SliceOutcome {
   Increment next;  // when all rows are done and the slice samples
 };
 
-// Threads: the engine's.
+// Threads: the engine's, but for interrupt().
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -42,6 +42,8 @@ class Executor {
 
   // One outcome a slice. An error is the step's: every request in it fails.
   virtual Result<std::vector<SliceOutcome>> step(std::span<const sched::Slice> slices) = 0;
+  // From any thread, for good: a step that would take long ends soon, with kCancelled.
+  virtual void interrupt() {}
   // After a step in which nothing was done: when the next one can do something.
   virtual Clock::Nanoseconds next_due() const { return Clock::Nanoseconds{0}; }
 };

@@ -20,6 +20,7 @@ class ModelExecutor final : public Executor {
   std::string start(RequestId id, const GenerateRequest& request, uint64_t seed) override;
   void end(RequestId id) override;
   Result<std::vector<SliceOutcome>> step(std::span<const sched::Slice> slices) override;
+  void interrupt() override { backend_->interrupt(); }
 
   ops::Backend& backend() { return *backend_; }
 

@@ -16,6 +16,7 @@ class StubBackend final : public ops::Backend {
     logit_rows.assign(batch.logit_rows.begin(), batch.logit_rows.end());
     return std::span<const float>(logits);
   }
+  void interrupt() override { interrupted = true; }
   void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override {
     copied = {from, to, n_tokens};
   }
@@ -24,6 +25,7 @@ class StubBackend final : public ops::Backend {
   uint64_t weight_bytes() const override { return 1; }
   std::string_view name() const override { return "stub"; }
 
+  bool interrupted = false;
   std::vector<float> logits;
   std::vector<int32_t> tokens;
   std::vector<ops::BatchSequence> sequences;
@@ -98,6 +100,12 @@ TEST(ModelExecutor, BrokenLogitsEndTheirOwnRequest) {
   ASSERT_TRUE(outcomes);
   EXPECT_EQ((*outcomes)[0].next.finish->reason, FinishReason::kError);
   EXPECT_EQ((*outcomes)[1].next.tokens[0].id, 2);
+}
+
+TEST(ModelExecutor, AnInterruptGoesToTheBackend) {
+  Fixture f;
+  f.executor->interrupt();
+  EXPECT_TRUE(f.backend->interrupted);
 }
 
 TEST(ModelExecutor, CopiesGoToTheBackend) {

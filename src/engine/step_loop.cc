@@ -79,7 +79,10 @@ void StepLoop::fail_step(std::span<const sched::Slice> slices, const Error& erro
     const std::unique_ptr<Active> active = std::move(active_.at(id));
     drop(id);
     Event event;
-    active->reply.end({.reason = FinishReason::kError, .error = error}, &event);
+    active->reply.end(error.code == ErrorCode::kCancelled
+                          ? Event::Finish{.reason = FinishReason::kCancelled}
+                          : Event::Finish{.reason = FinishReason::kError, .error = error},
+                      &event);
     send(active.get(), std::move(event));
   }
 }

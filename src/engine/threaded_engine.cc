@@ -17,6 +17,7 @@ ThreadedEngine::~ThreadedEngine() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
+  parts_.executor->interrupt();
   changed_.notify_all();
 }
 
@@ -100,6 +101,7 @@ void ThreadedEngine::run_until_stopped(StepLoop* loop) {
   while (receive(loop, loop->is_idle() || due.has_value(), loop->is_idle() ? std::nullopt : due)) {
     due.reset();
     if (!loop->is_idle()) {
+      publish(loop->stats());  // a step may be long
       due = loop->step();
     }
     publish(loop->stats());

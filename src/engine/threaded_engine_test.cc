@@ -21,13 +21,14 @@ namespace {
 constexpr uint32_t kVocab = 300;
 constexpr uint32_t kMaxLength = 512;
 
-EngineParts fake_parts() {
+EngineParts fake_parts(bool steps_hang = false) {
   EngineParts parts;
   parts.tokenizer = tokenizer::make_byte_tokenizer();
   parts.n_ids = static_cast<uint32_t>(parts.tokenizer->size());
   parts.info.max_length = kMaxLength;
   parts.loop = {{.max_batch = 4}, 64, kMaxLength, {1, 2}};
   auto backend = std::make_unique<testing::FakeBackend>(64, kVocab);
+  backend->hangs = steps_hang;
   parts.copier = std::make_unique<BackendCopier>(backend.get());
   parts.executor = std::make_unique<ModelExecutor>(std::move(backend), kVocab, parts.n_ids);
   parts.clock = std::make_unique<SteadyClock>();
@@ -186,6 +187,15 @@ TEST(ThreadedEngine, TheDestructorCancelsWhatWaitsAndRuns) {
   for (auto& listener : listeners) {
     EXPECT_EQ(listener->wait(), FinishReason::kCancelled);
   }
+}
+
+TEST(ThreadedEngine, TheDestructorDoesNotWaitForALongStep) {
+  Listener listener;
+  {
+    ThreadedEngine engine(fake_parts(/*steps_hang=*/true));
+    ASSERT_TRUE(engine.submit(request_of("x", 10), listener.sink()));
+  }
+  EXPECT_EQ(listener.wait(), FinishReason::kCancelled);
 }
 
 TEST(ThreadedEngine, AScriptsHoursPassOnItsOwnClock) {

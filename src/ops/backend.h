@@ -26,7 +26,7 @@ struct BackendOptions {
   std::string isa;  // kernel table by name; empty: the best that this processor has
 };
 
-// Threads: one caller at a time (the engine thread).
+// Threads: one caller at a time (the engine thread), but for interrupt().
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -35,7 +35,11 @@ class Backend {
   // A row's logits depend on its own sequence, the weights and the kernel table only
   // (docs/determinism.md). Requires: batch as in batch.h, within the options' limits; token ids
   // within the embedding table.
+  // Errors: kCancelled once interrupt() was called.
   virtual Result<std::span<const float>> step(const Batch& batch) = 0;
+  // From any thread, for good: the step that runs ends soon, without a result, and so does every
+  // later one. For a process that must end and cannot wait for a long prompt's step.
+  virtual void interrupt() = 0;
 
   // Copies the first n_tokens positions of a page, all layers.
   virtual void copy_page(PageId from, PageId to, uint32_t n_tokens) = 0;

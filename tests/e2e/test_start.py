@@ -8,7 +8,7 @@ import time
 
 import httpx
 import pytest
-from conftest import model_path, run_binary
+from conftest import Server, model_path, run_binary
 
 
 @pytest.fixture
@@ -123,3 +123,25 @@ def test_signal_ends_long_replies_in_ten_seconds(serve):
             for _ in parts:
                 pass
     assert server.process.wait(10) == 0 and time.monotonic() - start < 10
+
+
+@pytest.mark.model
+def test_signal_ends_a_long_prompt_in_ten_seconds():
+    server = Server("--gguf", model_path("smollm2"), "--threads", 1, TEMPO9_CPU_ISA="scalar")
+    errors = []
+
+    def ask():
+        try:
+            httpx.post(server.url + "/v1/completions", json={"prompt": " word" * 7000, "max_tokens": 500}, timeout=60)
+        except httpx.HTTPError as error:
+            errors.append(error)
+
+    client = threading.Thread(target=ask)
+    client.start()
+    until = time.monotonic() + 30
+    while "vllm:num_requests_waiting 1" not in httpx.get(server.url + "/metrics").text:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert server.stop(timeout=10) == 0
+    client.join()
+    assert len(errors) == 1

@@ -18,11 +18,7 @@ bool blank_char(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'
 
 }  // namespace
 
-bool BareCalls::feed(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [this](char c) { return feed_char(c); });
-}
-
-bool BareCalls::feed_char(char c) {
+bool BareCalls::feed(char c) {
   switch (state_) {
     case State::kOutside:
       return outside(c);
@@ -58,6 +54,7 @@ bool BareCalls::outside(char c) {
     return true;
   }
   word_.clear();
+  has_bare_ = true;
   json_ = JsonScanner();
   value_.clear();
   after_json_ = State::kOutside;
@@ -81,6 +78,7 @@ bool BareCalls::fence_open(char c) {
   if (std::find(kLanguages.begin(), kLanguages.end(), language) == kLanguages.end()) return false;
   word_.clear();
   close_ = kFence;
+  fence_is_empty_ = true;
   state_ = State::kInside;
   return inside(c);
 }
@@ -93,6 +91,7 @@ bool BareCalls::tag_open(char c) {
   if (word_ == *tag) {
     close_ = "</" + word_.substr(1);
     word_.clear();
+    fence_is_empty_ = true;
     state_ = State::kInside;
   }
   return true;
@@ -100,7 +99,7 @@ bool BareCalls::tag_open(char c) {
 
 bool BareCalls::inside(char c) {
   if (blank_char(c)) return true;
-  if (c == close_[0]) {
+  if (c == close_[0] && !fence_is_empty_) {
     word_.assign(1, c);
     state_ = State::kClose;
     return true;
@@ -108,6 +107,7 @@ bool BareCalls::inside(char c) {
   json_ = JsonScanner();
   value_.clear();
   after_json_ = State::kInside;
+  fence_is_empty_ = false;
   state_ = State::kJson;
   return json(c);
 }
@@ -165,7 +165,7 @@ bool BareCalls::value_end() {
 
 std::vector<ParsedCall> BareCalls::finish(bool stopped) const {
   if (!stopped) return {};
-  bool partial_close = state_ == State::kClose || state_ == State::kInside;
+  bool partial_close = state_ == State::kClose || (state_ == State::kInside && !fence_is_empty_);
   if (state_ != State::kOutside && !partial_close) return {};
   return calls_;
 }

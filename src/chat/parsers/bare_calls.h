@@ -1,4 +1,4 @@
-// Recognises a reply that is nothing but calls: bare or fenced JSON, one object or list after the
+// Recognises text that is nothing but calls: bare or fenced JSON, one object or list after the
 // other.
 #pragma once
 
@@ -19,11 +19,15 @@ class BareCalls {
 
   // Reads on. False as soon as the reply can no longer be only calls of declared tools; no further
   // calls then.
-  bool feed(std::string_view text);
+  bool feed(char c);
 
   bool in_string() const { return state_ == State::kJson && json_.in_string(); }
   // All that came is white space: nothing has been decided yet.
   bool blank() const { return state_ == State::kOutside && calls_.empty() && word_.empty(); }
+
+  // All that came are whole fences (or tags) with calls in them: calls, whatever follows.
+  bool closed() const { return state_ == State::kOutside && !calls_.empty() && !has_bare_; }
+  const std::vector<ParsedCall>& calls() const { return calls_; }
 
   // At the end of the reply: the calls, or none if it is cut or there are none.
   // stopped: the model ended the reply itself, so a fence may stay open.
@@ -39,7 +43,6 @@ class BareCalls {
     kJson,
   };
 
-  bool feed_char(char c);
   bool outside(char c);
   bool fence_open(char c);
   bool tag_open(char c);
@@ -59,6 +62,8 @@ class BareCalls {
   std::string value_;
   std::string key_;
   std::vector<ParsedCall> calls_;
+  bool has_bare_ = false;        // a value stood outside of fences
+  bool fence_is_empty_ = false;  // the open fence or tag has no value yet
 };
 
 }  // namespace tempo9::chat

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "chat/parsers/exact_json.h"
 #include "chat/parsers/json_scanner.h"
 #include "chat/parsers/schema.h"
 
@@ -17,12 +18,6 @@ const Tool* find_tool(const std::vector<Tool>& tools, std::string_view name) {
 
 namespace {
 
-std::optional<Json> parse(std::string_view text) {
-  Json value = Json::parse(text, nullptr, false);
-  if (value.is_discarded()) return std::nullopt;
-  return value;
-}
-
 // An object, its JSON text, or nothing at all.
 std::optional<Json> arguments_of(const Json& value) {
   if (value.is_object()) return value;
@@ -30,7 +25,7 @@ std::optional<Json> arguments_of(const Json& value) {
   if (!value.is_string()) return std::nullopt;
   const auto& text = value.get_ref<const std::string&>();
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) return Json::object();
-  std::optional<Json> inner = parse(text);
+  std::optional<Json> inner = parse_exactly(text);
   if (!inner || !inner->is_object()) return std::nullopt;
   return inner;
 }
@@ -74,7 +69,7 @@ std::optional<ParsedCall> parse_call(const Json& value, const std::vector<Tool>&
 std::optional<std::vector<ParsedCall>> parse_calls(std::string_view json,
                                                    const std::vector<Tool>& tools,
                                                    CallPlace place) {
-  std::optional<Json> value = parse(escape_raw_controls(json));
+  std::optional<Json> value = parse_exactly(mend_strings(json));
   if (!value) return std::nullopt;
   std::vector<ParsedCall> calls;
   auto add = [&](const Json& item) {
@@ -112,8 +107,7 @@ std::string make_call_id(uint64_t seed, int index) {
 void append_call(const ParsedCall& call, int index, uint64_t id_seed, std::vector<Event>* out) {
   out->emplace_back(std::in_place_type<ToolCallBegin>, index, make_call_id(id_seed, index),
                     call.name);
-  out->emplace_back(std::in_place_type<ToolCallArgsDelta>, index,
-                    call.arguments.dump(-1, ' ', false, Json::error_handler_t::replace));
+  out->emplace_back(std::in_place_type<ToolCallArgsDelta>, index, dump_exactly(call.arguments));
   out->emplace_back(std::in_place_type<ToolCallEnd>, index);
 }
 

@@ -14,7 +14,7 @@ namespace tempo9::chat {
 
 struct ParsedCall {
   std::string name;
-  Json arguments;  // an object
+  Json arguments;  // an object, its long integers as exact_json.h has them
 };
 
 // Where the JSON stood decides how much is forgiven.

@@ -69,6 +69,29 @@ TEST(Call, KeysKeepTheModelsOrder) {
   EXPECT_EQ((*calls)[0].arguments.dump(), R"({"b":1,"a":{"z":1,"y":2}})");
 }
 
+TEST(Call, LongIntegersKeepTheirDigits) {
+  const std::vector<Tool> tools = {
+      {"f",
+       "",
+       Json::parse(R"({"properties":{"id":{"type":"integer"},"s":{"type":"string"}}})"),
+       {}}};
+  const auto arguments = [&tools](const char* json) {
+    const auto calls = parse_calls(json, tools, CallPlace::kTagged);
+    std::vector<Event> events;
+    append_call(calls.value()[0], 0, 0, &events);
+    return std::get<ToolCallArgsDelta>(events[1]).json;
+  };
+  EXPECT_EQ(arguments(R"({"name":"f","arguments":{"id":123456789012345678901234567890}})"),
+            R"({"id":123456789012345678901234567890})");
+  EXPECT_EQ(arguments(R"({"name":"f","arguments":{"id":"-18446744073709551616"}})"),
+            R"({"id":-18446744073709551616})");
+  EXPECT_EQ(
+      arguments(R"({"name":"f","arguments":{"s":18446744073709551616,"x":[9007199254740993]}})"),
+      R"({"s":"18446744073709551616","x":[9007199254740993]})");
+  EXPECT_EQ(arguments(R"({"name":"f","arguments":"{\"id\": 18446744073709551616}"})"),
+            R"({"id":18446744073709551616})");
+}
+
 TEST(Call, IdsAreUnique) {
   std::set<std::string> ids;
   for (uint64_t seed = 0; seed < 200; ++seed) {

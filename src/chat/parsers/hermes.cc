@@ -1,9 +1,15 @@
-// "hermes": calls as JSON in <tool_call> tags (Hermes 2 Pro, Qwen2.5, Qwen3...), or a reply that is
-// only JSON.
+// "hermes": calls as JSON in <tool_call> tags (Hermes 2 Pro, Qwen2.5, Qwen3...), or without them,
+// as small models write:
+//   - a fence on a line of its own that holds exactly calls of declared tools: calls, also with
+//   prose
+//     around it (an example in an explanation looks the same; whoever declares tools gets the
+//     call);
+//   - bare JSON from the start of a line on: calls if the reply ends with it.
 //
-// A call goes out when it is complete: its tag closed, its JSON valid. Until then it is held, and
-// what turns out to be none is read again as text, so that nothing is lost and no cut makes a
-// difference.
+// A call goes out when it is complete: its tag or fence closed, its JSON valid. Until then it is
+// held, and what turns out to be none is read again as text, so that nothing is lost and no cut
+// makes a difference.
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -21,8 +27,9 @@ class HermesParser : public OutputParser {
       : tools_(options.tools),
         id_seed_(options.id_seed),
         open_("<tool_call>", options.has_token),
-        close_("</tool_call>", options.has_token),
-        bare_(tools_) {}
+        close_("</tool_call>", options.has_token) {
+    bare_.emplace(tools_);
+  }
 
   void feed(std::string_view increment, bool is_token, std::vector<Event>* out) override {
     if (!increment.empty()) feed_piece({std::string(increment), is_token}, out);
@@ -30,19 +37,21 @@ class HermesParser : public OutputParser {
 
   void finish(FinishReason reason, std::vector<Event>* out) override {
     bool stopped = reason == FinishReason::kStop;
-    if (state_ == State::kBare) {
-      std::vector<ParsedCall> calls = bare_.finish(stopped);
-      if (!calls.empty()) {
-        deliver(calls, out);
-        return;
+    // What is given up may hold another call when it is read again.
+    while (state_ != State::kText) {
+      if (state_ == State::kBare) {
+        std::vector<ParsedCall> calls = bare_->finish(stopped);
+        if (!calls.empty()) {
+          deliver(calls, out);
+          return;
+        }
+        give_up_bare(out);
+        continue;
       }
-      give_up_bare(out);
-    }
-    while (state_ == State::kCall) {
       bool complete = stopped && !values_.empty() && !scanning_ &&
                       (is_blank(tail_) || close_.spelling.starts_with(without_blank_start(tail_)));
       if (complete && deliver_values(out)) return;
-      give_up_call(out);  // may find another call in what it reads again
+      give_up_call(out);
     }
     if (!after_call_ || !is_blank(held_)) emit(held_, out);
   }
@@ -64,17 +73,43 @@ class HermesParser : public OutputParser {
     }
   }
 
-  // ---- a reply that may be only JSON
+  // ---- calls without a tag: at the start of the reply, behind a fence, or where text() saw one
 
   void bare(Piece piece, std::vector<Event>* out) {
-    bool opens = open_.is(piece) && !bare_.in_string();
-    bool possible = !opens && bare_.feed(piece.text);
+    bool possible = !open_.is(piece) || bare_->in_string();
+    for (size_t i = 0; possible && i < piece.text.size(); ++i) {
+      possible = bare_->feed(piece.text[i]);
+      if (possible && bare_->closed()) {
+        deliver(bare_->calls(), out);
+        state_ = State::kBare;
+        bare_.emplace(tools_);
+        if (i + 1 < piece.text.size()) feed_piece({piece.text.substr(i + 1), false}, out);
+        return;
+      }
+    }
     pieces_.push_back(std::move(piece));
     if (!possible) give_up_bare(out);
   }
 
+  // held_ is the text before it, rest what may be a call.
+  void begin_bare(std::string rest, std::vector<Event>* out) {
+    begin(State::kBare, out);
+    bare_.emplace(tools_);
+    bare_in_text_ = true;
+    feed_piece({std::move(rest), false}, out);
+  }
+
   void give_up_bare(std::vector<Event>* out) {
     state_ = State::kText;
+    held_ = std::exchange(blank_before_, {});
+    n_scanned_ = held_.size();
+    // In text it is known now that no call begins here.
+    at_line_start_ = !std::exchange(bare_in_text_, false);
+    if (!at_line_start_) {
+      std::string start;
+      for (size_t i = 0; i < pieces_.size() && start.size() < 3; ++i) start += pieces_[i].text;
+      in_code_ = start.starts_with("```");
+    }
     for (Piece& piece : std::exchange(pieces_, {})) feed_piece(std::move(piece), out);
   }
 
@@ -86,40 +121,76 @@ class HermesParser : public OutputParser {
       return;
     }
     held_ += piece.text;
-    size_t keep = 0;
-    if (!open_.needs_token) {
-      size_t found = held_.find(open_.spelling);
-      if (found != std::string::npos) {
-        std::string after = held_.substr(found + open_.spelling.size());
-        held_.resize(found);
-        begin_call(std::move(after), out);
-        return;
-      }
-      keep = partial_at_end(held_, open_.spelling);
+    size_t mark = open_.needs_token ? std::string::npos : held_.find(open_.spelling);
+    if (find_bare(std::min(mark, held_.size()))) {
+      std::string rest = held_.substr(n_scanned_);
+      held_.resize(n_scanned_);
+      begin_bare(std::move(rest), out);
+      return;
     }
+    if (mark != std::string::npos) {
+      std::string after = held_.substr(mark + open_.spelling.size());
+      held_.resize(mark);
+      begin_call(std::move(after), out);
+      return;
+    }
+    size_t keep = open_.needs_token ? 0 : partial_at_end(held_, open_.spelling);
+    keep = std::max(keep, held_.size() - n_scanned_);
     std::string_view ready =
         without_blank_end(std::string_view(held_).substr(0, held_.size() - keep));
     size_t n = ready.size();
     emit(ready, out);
     held_.erase(0, n);
+    n_scanned_ -= n;
+  }
+
+  // Scans held_ up to end for the first character of a line that may begin a call; stops at it.
+  // Lines of a fence with something else in it begin none.
+  bool find_bare(size_t end) {
+    for (; n_scanned_ < end; ++n_scanned_) {
+      char c = held_[n_scanned_];
+      if (c == '\n') at_line_start_ = true;
+      if (c == '\n' || c == ' ' || c == '\t' || c == '\r') continue;
+      if (at_line_start_ && in_code_ && c == '`') {
+        std::string_view fence = std::string_view(held_).substr(n_scanned_, 3);
+        if (fence.size() < 3 && fence.find_first_not_of('`') == std::string_view::npos) {
+          return false;  // three of them end the fence: more must come first
+        }
+        if (fence == "```") {
+          in_code_ = false;
+          n_scanned_ += 2;
+        }
+      } else if (at_line_start_ && !in_code_ && (c == '`' || c == '{' || c == '[')) {
+        return true;
+      }
+      at_line_start_ = false;
+    }
+    return false;
   }
 
   void emit(std::string_view text, std::vector<Event>* out) {
-    if (after_call_) text = without_blank_start(text);
+    if (after_call_ && !has_text_) text = without_blank_start(text);
     if (text.empty()) return;
     after_call_ = false;
-    out->emplace_back(std::in_place_type<TextDelta>, std::string(text));
+    has_text_ = true;
+    out->emplace_back(std::in_place_type<TextDelta>, std::exchange(separator_, {}).append(text));
+  }
+
+  // Leaves the text in held_ for what may be a call.
+  void begin(State state, std::vector<Event>* out) {
+    emit(without_blank_end(held_), out);
+    blank_before_ = held_.substr(without_blank_end(held_).size());
+    held_.clear();
+    n_scanned_ = 0;
+    state_ = state;
+    pieces_.clear();
   }
 
   // ---- inside a tag
 
   // held_ is the text before the mark.
   void begin_call(std::string after, std::vector<Event>* out) {
-    emit(without_blank_end(held_), out);
-    blank_before_ = held_.substr(without_blank_end(held_).size());
-    held_.clear();
-    state_ = State::kCall;
-    pieces_.clear();
+    begin(State::kCall, out);
     values_.clear();
     tail_.clear();
     scanning_ = false;
@@ -206,7 +277,12 @@ class HermesParser : public OutputParser {
     state_ = State::kText;
     pieces_.clear();
     held_.clear();
+    n_scanned_ = 0;
+    at_line_start_ = false;
+    bare_in_text_ = false;
     after_call_ = true;
+    if (has_text_) separator_ += blank_before_;
+    blank_before_.clear();
   }
 
   void end_call(std::string after, std::vector<Event>* out) {
@@ -234,8 +310,8 @@ class HermesParser : public OutputParser {
   void give_up_call(std::vector<Event>* out) {
     state_ = State::kText;
     std::vector<Piece> body = std::exchange(pieces_, {});
-    emit(blank_before_, out);
-    emit(open_.spelling, out);
+    at_line_start_ = false;
+    emit(std::exchange(blank_before_, {}) + open_.spelling, out);
     for (Piece& piece : body) feed_piece(std::move(piece), out);
   }
 
@@ -244,14 +320,24 @@ class HermesParser : public OutputParser {
   Mark open_, close_;
   State state_ = State::kBare;
   int n_calls_ = 0;
-  bool after_call_ = false;  // a call was the last thing delivered: white space is dropped
+  bool after_call_ = false;  // a call was the last thing delivered
+  bool has_text_ = false;    // some text was delivered
+  std::string separator_;    // white space before the calls since then: goes out if text follows
 
   std::vector<Piece> pieces_;  // kBare, kCall: what is held, as it came
-  std::string held_;           // kText: white space and a partial mark
-  BareCalls bare_;
+  std::string blank_before_;   // kBare, kCall: white space before it
+
+  // kText
+  std::string held_;            // white space and a partial mark
+  size_t n_scanned_ = 0;        // of held_, by find_bare
+  bool at_line_start_ = false;  // no more than white space stands on the line before that
+  bool in_code_ = false;        // in a fence that holds no calls
+
+  // kBare
+  std::optional<BareCalls> bare_;
+  bool bare_in_text_ = false;  // text() saw it
 
   // kCall
-  std::string blank_before_;  // white space before the mark, for a call that is none
   JsonScanner json_;
   bool scanning_ = false;            // inside a value
   std::string value_;                // the value so far

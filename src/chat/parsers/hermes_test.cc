@@ -151,14 +151,69 @@ TEST(Hermes, JsonThatIsNoCallIsText) {
            std::string("[1, 2, 3]"),
            "For example: " + json,
            json + "\nThis calls the tool.",
-           "```json\n" + json + "\n```\nRun this.",
-           "Use\n```json\n" + json + "\n```",
+           "I call it. " + json,
+           "Like this:\n" + json + "\nSee?",
+           "```python\n" + json + "\n```",
+           "```\n" + json + "\nprint()\n```",
+           "Use `" + json + "`",
+           "```python\nx = 1\n```\n" + json + "\nis JSON.",
+           std::string("Use\n```json\n{\"name\": \"other\", \"arguments\": {}}\n```"),
+           "Use ```json\n" + json + "\n```",
        }) {
     SCOPED_TRACE(reply);
     ParsedReply parsed = parse(reply);
     EXPECT_EQ(parsed.text, reply);
     EXPECT_TRUE(parsed.calls.empty());
   }
+}
+
+TEST(Hermes, FencedCallsWithProseAround) {
+  const Call lund = {"get_weather", R"({"city":"Lund"})"};
+  const std::string json = R"({"name": "get_weather", "arguments": {"city": "Lund"}})";
+  const std::string fence = "```json\n" + json + "\n```";
+  const auto expect = [&](const std::string& reply, const Calls& want, const std::string& text) {
+    const ParsedReply parsed = parse(reply);
+    EXPECT_EQ(calls(parsed), want) << reply;
+    EXPECT_EQ(parsed.text, text) << reply;
+  };
+  expect("I will call it:\n" + fence, {lund}, "I will call it:");
+  expect("I will call it:\n\n" + fence + "\n", {lund}, "I will call it:");
+  expect(fence + "\nThis calls it.", {lund}, "This calls it.");
+  expect("First.\n" + fence + "\nThen.\n  ```\n[" + json + "]\n  ```\nDone.\n", {lund, lund},
+         "First.\n\nThen.\n  \nDone.\n");
+  expect("I call:\n```json\n" + json, {lund}, "I call:");  // ended without the closing fence
+  expect("```python\nx = [1]\n{}\n```\n\n" + fence, {lund}, "```python\nx = [1]\n{}\n```");
+  expect("```python\nx = 1\n```\n" + json, {lund}, "```python\nx = 1\n```");
+  // A fence that is complete is a call also when the limit cuts the reply behind it.
+  EXPECT_EQ(calls(parse(fence + "\nSo", FinishReason::kLength)), Calls{lund});
+}
+
+TEST(Hermes, BareCallsAtTheEndOfTheReply) {
+  const Call lund = {"get_weather", R"({"city":"Lund"})"};
+  const std::string json = R"({"name": "get_weather", "arguments": {"city": "Lund"}})";
+  EXPECT_EQ(calls(parse("I call it:\n" + json)), Calls{lund});
+  EXPECT_EQ(parse("I call it:\n" + json).text, "I call it:");
+  EXPECT_EQ(calls(parse("I call it:\n\n" + json + "\n" + json + "\n")), (Calls{lund, lund}));
+  EXPECT_EQ(calls(parse("I see [1]:\n[1]\n[" + json + "]")), Calls{lund});
+  EXPECT_EQ(calls(parse("<tool_call>{\"name\":\"now\"}</tool_call>\n" + json)),
+            (Calls{{"now", "{}"}, lund}));
+  EXPECT_EQ(parse("I call it:\n" + json, FinishReason::kLength).text, "I call it:\n" + json);
+}
+
+TEST(Hermes, WhiteSpaceBetweenTextsStays) {
+  const std::string call = "<tool_call>{\"name\":\"now\"}</tool_call>";
+  EXPECT_EQ(parse("One.\n\n" + call + "\n\nTwo.").text, "One.\n\n\n\nTwo.");
+  EXPECT_EQ(parse("One. " + call + "Two. " + call + "\n").text, "One. Two.");
+  EXPECT_EQ(parse("One.\n" + call + "\n" + call + "\n\nTwo.\n").text, "One.\n\n\n\nTwo.\n");
+  EXPECT_EQ(parse("\n" + call + "\n\nTwo.").text, "Two.");
+  EXPECT_EQ(parse("One.\n" + call + "\n<tool_call> x").text, "One.\n\n<tool_call> x");
+}
+
+TEST(Hermes, HalfASurrogatePairBecomesTheReplacementCharacter) {
+  EXPECT_EQ(
+      calls(parse(
+          R"(<tool_call>{"name":"write","arguments":{"path":"\ud83d x \ude00 \ud83d\ude00"}}</tool_call>)")),
+      (Calls{{"write", "{\"path\":\"\xEF\xBF\xBD x \xEF\xBF\xBD \xF0\x9F\x98\x80\"}"}}));
 }
 
 TEST(Hermes, TextIsHeldOnlyWhileItCanBecomeACall) {
@@ -178,6 +233,7 @@ TEST(Hermes, TextIsHeldOnlyWhileItCanBecomeACall) {
   EXPECT_EQ(first_text_after("{\"name\": \"bob\", \"x\": 1}"), 13);  // a tool that is not offered
   EXPECT_EQ(first_text_after("```python\nx"), 3);
   EXPECT_EQ(first_text_after("[link](x)"), 1);
+  EXPECT_EQ(first_text_after("```json\n{\"name\": \"now\", \"arguments\": {}}\n```"), 43);
   EXPECT_EQ(first_text_after("{\"name\": \"now\", \"arguments\": {"), -1);
 }
 

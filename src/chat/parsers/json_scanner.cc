@@ -2,12 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace tempo9::chat {
 namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+// Does text begin with \uDxxx, x of these?
+bool is_surrogate(std::string_view text, std::string_view halves) {
+  return text.size() >= 6 && text[1] == 'u' && (text[2] == 'd' || text[2] == 'D') &&
+         halves.find(text[3]) != std::string_view::npos;
+}
+constexpr std::string_view kHighHalf = "89abAB", kLowHalf = "cdefCDEF";
+
+// Of the escape that text begins with; a surrogate pair is one.
+size_t escape_length(std::string_view text) {
+  if (text[1] != 'u') return 2;
+  const std::string_view next = text.substr(std::min<size_t>(6, text.size()));
+  const bool pair =
+      is_surrogate(text, kHighHalf) && next.starts_with('\\') && is_surrogate(next, kLowHalf);
+  return std::min<size_t>(pair ? 12 : 6, text.size());
+}
 
 }  // namespace
 
@@ -117,7 +134,7 @@ JsonScanner::Step JsonScanner::scalar(char c) {
   return feed(c);
 }
 
-std::string escape_raw_controls(std::string_view json) {
+std::string mend_strings(std::string_view json) {
   std::string out;
   out.reserve(json.size());
   bool in_string = false;
@@ -127,11 +144,15 @@ std::string escape_raw_controls(std::string_view json) {
       out += c == '\n' ? "\\n" : c == '\t' ? "\\t" : fmt::format("\\u{:04x}", static_cast<int>(c));
       continue;
     }
+    if (in_string && c == '\\' && i + 1 < json.size()) {
+      const size_t length = escape_length(json.substr(i));
+      const bool is_half = length == 6 && is_surrogate(json.substr(i), "89abABcdefCDEF");
+      out += is_half ? std::string_view("\\ufffd") : json.substr(i, length);
+      i += length - 1;
+      continue;
+    }
     out += c;
-    if (in_string && c == '\\' && i + 1 < json.size())
-      out += json[++i];
-    else if (c == '"')
-      in_string = !in_string;
+    if (c == '"') in_string = !in_string;
   }
   return out;
 }

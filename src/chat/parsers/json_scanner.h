@@ -8,7 +8,7 @@
 namespace tempo9::chat {
 
 // One top-level object or array. Accepts what nlohmann accepts, and raw control characters inside
-// strings, which models write (see escape_raw_controls).
+// strings, which models write (see mend_strings).
 class JsonScanner {
  public:
   enum class Step {
@@ -56,7 +56,9 @@ class JsonScanner {
   std::string string_, scalar_;
 };
 
-// Raw control characters inside strings as \n, \t or \u00XX; the rest unchanged.
-std::string escape_raw_controls(std::string_view json);
+// What models write and JSON does not allow, made JSON: raw control characters inside strings as
+// \n,
+// \t or \u00XX, and half a surrogate pair as \ufffd; the rest unchanged.
+std::string mend_strings(std::string_view json);
 
 }  // namespace tempo9::chat

@@ -65,8 +65,14 @@ TEST(JsonScanner, NamesKeysAndStrings) {
 
 TEST(JsonScanner, DepthIsBounded) { EXPECT_EQ(end_of(std::string(100000, '[')), -2); }
 
-TEST(EscapeRawControls, OnlyInsideStrings) {
-  EXPECT_EQ(escape_raw_controls("{\n\"a\":\t\"x\ny\\n\x01\"}"), "{\n\"a\":\t\"x\\ny\\n\\u0001\"}");
+TEST(MendStrings, HalvesOfSurrogatePairs) {
+  EXPECT_EQ(mend_strings(
+                R"(["\ud800","\uDC00x","\uD83D\ude00","\ud83d\ud83d\ude00","\\ud800","\u12d8"])"),
+            R"(["\ufffd","\ufffdx","\uD83D\ude00","\ufffd\ud83d\ude00","\\ud800","\u12d8"])");
+}
+
+TEST(MendStrings, RawControlsOnlyInsideStrings) {
+  EXPECT_EQ(mend_strings("{\n\"a\":\t\"x\ny\\n\x01\"}"), "{\n\"a\":\t\"x\\ny\\n\\u0001\"}");
 }
 
 }  // namespace

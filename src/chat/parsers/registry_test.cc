@@ -77,6 +77,11 @@ std::vector<std::string> replies(std::string_view format) {
         "\"parameters\": {\"q\": 1}}]",
         "<tools>\n{\"name\": \"f\", \"arguments\": {}}\n</tools>",
         "```python\nprint(1)\n```",
+        "Look:\n```json\n{\"name\": \"f\", \"arguments\": {}}\n```\n\nand {\"name\":\n"
+        "{\"name\": \"f\", \"arguments\": {}}\n",
+        "```js\n``\n{\"name\": \"f\", \"arguments\": {}}\n ``` x\n"
+        "[{\"name\": \"f\", \"arguments\": {}}]",
+        "One.\n\n<tool_call>{\"name\":\"f\"}</tool_call>\n\nTwo.\n",
         "{\"name\": \"f\", \"arguments\": {}} "
         "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>",
     };

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "chat/parsers/exact_json.h"
+
 namespace tempo9::chat {
 namespace {
 
@@ -19,9 +21,9 @@ bool has_type(const Json& value, std::string_view type) {
   if (type == "null") return value.is_null();
   if (type == "array") return value.is_array();
   if (type == "object") return value.is_object();
-  if (type == "number") return value.is_number();
+  if (type == "number") return value.is_number() || long_integer(value) != nullptr;
   if (type == "integer") {
-    return value.is_number_integer() ||
+    return value.is_number_integer() || long_integer(value) != nullptr ||
            (value.is_number_float() && std::floor(value.get<double>()) == value.get<double>());
   }
   return true;  // a type that we do not know forbids nothing
@@ -29,8 +31,7 @@ bool has_type(const Json& value, std::string_view type) {
 
 // JSON, or what Python prints for it: True, None and single quotes are common slips of models.
 std::optional<Json> parse_loose(std::string_view text) {
-  Json value = Json::parse(text, nullptr, false);
-  if (!value.is_discarded()) return value;
+  if (std::optional<Json> value = parse_exactly(text)) return value;
   std::string fixed;
   char quote = '\0';
   for (size_t i = 0; i < text.size(); ++i) {
@@ -64,9 +65,7 @@ std::optional<Json> parse_loose(std::string_view text) {
     }
     if (!replaced) fixed += c;
   }
-  value = Json::parse(fixed, nullptr, false);
-  if (value.is_discarded()) return std::nullopt;
-  return value;
+  return parse_exactly(fixed);
 }
 
 std::optional<Json> to_type(const Json& value, std::string_view type) {
@@ -79,7 +78,7 @@ std::optional<Json> to_type(const Json& value, std::string_view type) {
   if (has_type(value, type)) return value;
   if (type == "string") {
     if (value.is_null()) return std::nullopt;
-    return Json(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+    return Json(dump_exactly(value));
   }
   if (!value.is_string()) return std::nullopt;
   const auto& text = value.get_ref<const std::string&>();

@@ -2,6 +2,7 @@
 // as a model reads its KV. What mixes up pages, positions or sequences changes the logits.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,8 @@ class FakeBackend final : public ops::Backend {
   FakeBackend(uint32_t n_pages, uint32_t vocab_size) : arena_(n_pages), n_vocab_(vocab_size) {}
 
   Result<std::span<const float>> step(const ops::Batch& batch) override {
+    while (hangs && !interrupted) interrupted.wait(false);
+    if (interrupted) return make_error(ErrorCode::kCancelled, "interrupted");
     if (++n_steps == fail_at_step) {
       return make_error(ErrorCode::kInternal, "the fake backend fails");
     }
@@ -57,6 +60,13 @@ class FakeBackend final : public ops::Backend {
   uint64_t weight_bytes() const override { return 1; }
   std::string_view name() const override { return "fake"; }
 
+  void interrupt() override {
+    interrupted = true;
+    interrupted.notify_all();
+  }
+
+  bool hangs = false;  // a step waits for interrupt()
+  std::atomic<bool> interrupted{false};
   int n_steps = 0;
   int fail_at_step = -1;
 

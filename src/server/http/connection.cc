@@ -8,6 +8,7 @@
 #include <boost/beast/http/status.hpp>
 #include <utility>
 
+#include "server/http/connection_exchange.h"
 #include "server/http/url.h"
 
 namespace tempo9::server::http {
@@ -21,50 +22,6 @@ namespace {
 // than a head may have, or one of just that size would wait for bytes that nobody reads.
 constexpr size_t kReadAhead = 128 << 10;
 constexpr std::chrono::milliseconds kLingerTimeout{2'000};
-
-class ConnectionExchange final : public Exchange {
- public:
-  ConnectionExchange(std::shared_ptr<Connection> connection, uint64_t number, Request request)
-      : connection_(std::move(connection)), number_(number), request_(std::move(request)) {}
-
-  const Request& request() const override { return request_; }
-  void post(std::function<void()> task) override {
-    asio::post(connection_->executor(),
-               [connection = connection_, task = std::move(task)] { connection->run(task); });
-  }
-  void after(std::chrono::milliseconds delay, std::function<void()> task) override {
-    if (!gone()) connection_->after(delay, std::move(task));
-  }
-  void respond(Response response) override {
-    if (!gone()) connection_->send_response(response);
-  }
-  void start_stream(std::string_view content_type) override {
-    if (!gone()) connection_->send_head(content_type);
-  }
-  void write(std::string_view bytes) override {
-    if (!gone()) connection_->send_chunk(bytes);
-  }
-  void finish() override {
-    if (!gone()) connection_->send_end();
-  }
-  void reset() override {
-    if (!gone()) connection_->reset();
-  }
-  size_t n_pending() const override { return gone() ? 0 : connection_->n_pending(); }
-  bool gone() const override { return !connection_->is_current(number_); }
-  void on_gone(std::function<void()> callback) override {
-    if (auto* callbacks = connection_->callbacks(number_)) callbacks->on_gone = std::move(callback);
-  }
-  void on_drain(std::function<void()> callback) override {
-    if (auto* callbacks = connection_->callbacks(number_))
-      callbacks->on_drain = std::move(callback);
-  }
-
- private:
-  std::shared_ptr<Connection> connection_;
-  uint64_t number_;
-  Request request_;
-};
 
 std::string head(const Response& response, bool keep_alive, std::string_view allow_origin) {
   const auto reason = beast_http::obsolete_reason(static_cast<beast_http::status>(response.status));
@@ -82,18 +39,19 @@ std::string head(const Response& response, bool keep_alive, std::string_view all
 
 }  // namespace
 
-Connection::Connection(Socket socket, std::shared_ptr<Shared> shared)
+Connection::Connection(Socket socket, std::shared_ptr<Shared> shared, Admission admission)
     : socket_(std::move(socket)),
       shared_(std::move(shared)),
+      counter_(admission == Admission::kServed ? shared_->n_connections : shared_->n_refused),
       deadline_(socket_.get_executor()),
       task_timer_(socket_.get_executor()) {
-  ++shared_->n_connections;
+  ++counter_;
 }
 
 Connection::~Connection() {
   if (answering_) --shared_->n_active;
   release_body();
-  --shared_->n_connections;
+  if (!closed_) --counter_;
 }
 
 void Connection::start() {
@@ -103,10 +61,36 @@ void Connection::start() {
     self->parser_.emplace();
     self->parser_->header_limit(self->shared_->options.limits.max_header_bytes);
     self->parser_->body_limit(self->shared_->options.limits.max_body_bytes);
+    if (!self->is_admitted()) {
+      self->refuse(503, "too many connections, and all have a request in hand; try again",
+                   "overloaded");
+      return;
+    }
+    self->become_idle();
     self->arm_deadline(self->shared_->options.limits.header_timeout);
     self->read();
   });
 }
+
+std::optional<Connection::Instant> Connection::idle_since() const {
+  const int64_t since = idle_since_;
+  if (since < 0) return std::nullopt;
+  return Instant(Instant::duration(since));
+}
+
+bool Connection::close_if_idle_since(Instant since) {
+  int64_t expected = since.time_since_epoch().count();
+  if (!idle_since_.compare_exchange_strong(expected, kEvicted)) return false;
+  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->close(); });
+  return true;
+}
+
+void Connection::become_idle() {
+  if (!is_admitted()) return;  // to close it makes no room
+  idle_since_ = std::chrono::steady_clock::now().time_since_epoch().count();
+}
+
+bool Connection::become_busy() { return idle_since_.exchange(kBusy) != kEvicted; }
 
 void Connection::close_when_idle() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {
@@ -154,6 +138,10 @@ void Connection::advance() {
     }
     if (!header_seen_ && parser_->is_header_done()) {
       header_seen_ = true;
+      if (!become_busy()) {
+        close();
+        return;
+      }
       if (!on_header()) return;
     }
     if (parser_->is_done()) {
@@ -185,8 +173,17 @@ void Connection::on_parse_error(error_code error) {
 bool Connection::on_header() {
   const auto& message = parser_->get();
   const Limits& limits = shared_->options.limits;
-  if (message.version() >= 11 && message.find(beast_http::field::host) == message.end()) {
-    refuse(400, "Host header: found none, expected one (HTTP/1.1)", "bad_request");
+  const size_t n_hosts = message.count(beast_http::field::host);
+  if (n_hosts > 1 || (n_hosts == 0 && message.version() >= 11)) {
+    refuse(400, fmt::format("Host header: found {}, expected one", n_hosts), "bad_request");
+    return false;
+  }
+  // Who reads a coding or a second header differently sees another end of the body.
+  const auto codings = message.equal_range(beast_http::field::transfer_encoding);
+  for (auto field = codings.first; field != codings.second; ++field) {
+    if (field == codings.first && boost::beast::iequals(field->value(), "chunked")) continue;
+    refuse(501, "Transfer-Encoding header: found another coding, expected chunked alone",
+           "unsupported_encoding");
     return false;
   }
   const Request request = make_request(/*with_body=*/false);
@@ -235,6 +232,7 @@ Request Connection::make_request(bool with_body) {
 
 void Connection::begin_exchange(const Request& request) {
   deadline_.cancel();
+  idle_since_ = kBusy;
   ++exchange_;
   answering_ = true;
   ended_ = false;
@@ -387,6 +385,7 @@ void Connection::on_written(error_code error, size_t n_bytes) {
 }
 
 void Connection::after_last_byte() {
+  become_idle();
   end_exchange();
   if (!keep_alive_ || shared_->closing) {
     linger();
@@ -455,6 +454,8 @@ void Connection::close() {
   closed_ = true;
   const std::function<void()> on_gone = answering_ ? callbacks_.on_gone : nullptr;
   end_exchange();
+  idle_since_ = kBusy;
+  --counter_;
   deadline_.cancel();
   error_code ignored;
   socket_.close(ignored);

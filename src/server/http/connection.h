@@ -11,6 +11,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,7 +25,8 @@ namespace tempo9::server::http {
 // What the connections of one listener share.
 struct Shared {
   ListenerOptions options;
-  std::atomic<size_t> n_connections{0};
+  std::atomic<size_t> n_connections{0};  // admitted ones
+  std::atomic<size_t> n_refused{0};      // connections that are told that there is no room
   std::atomic<size_t> n_active{0};
   std::atomic<uint64_t> body_bytes{0};  // reserved for bodies
   std::atomic<bool> closing{false};
@@ -43,10 +45,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
       boost::asio::basic_stream_socket<boost::asio::ip::tcp,
                                        boost::asio::strand<boost::asio::io_context::executor_type>>;
 
-  Connection(Socket socket, std::shared_ptr<Shared> shared);
+  enum class Admission { kServed, kRefused };  // kRefused: gets a 503, whatever it asks
+  Connection(Socket socket, std::shared_ptr<Shared> shared, Admission admission);
   ~Connection();
 
   void start();
+  // From any thread. Since when there is no request in hand (none: there is one), and: closes, if
+  // it is idle since just then. A head of which a part has come is no request yet.
+  using Instant = std::chrono::steady_clock::time_point;
+  std::optional<Instant> idle_since() const;
+  bool close_if_idle_since(Instant since);
   // From any thread: close now if no request is being answered, else behind it.
   void close_when_idle();
   // When no thread runs the strand any more: what is being answered ends here, as if the client had
@@ -88,6 +96,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void refuse(int status, std::string message, std::string code);
   void begin_exchange(const Request& request);
   void end_exchange();
+  bool is_admitted() const { return &counter_ == &shared_->n_connections; }
+  void become_idle();
+  bool become_busy();  // false: close_if_idle_since() came first
   void release_body();
 
   void write();
@@ -98,6 +109,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   Socket socket_;
   std::shared_ptr<Shared> shared_;
+  std::atomic<size_t>& counter_;  // of the shared ones
+  // steady_clock ticks; or one of the two:
+  static constexpr int64_t kBusy = -1, kEvicted = -2;
+  std::atomic<int64_t> idle_since_{kBusy};
   std::array<char, 16 << 10> incoming_;  // of the pending read only: buffer_ moves while it waits
   boost::beast::flat_buffer buffer_;     // read and not yet parsed
   std::optional<Parser> parser_;

@@ -117,36 +117,50 @@ class AsioListener final : public Listener {
 
   void on_accept(error_code error, Connection::Socket socket) {
     if (shared_->closing) return;
-    if (!error) {
-      const auto connection = std::make_shared<Connection>(std::move(socket), shared_);
-      remember(connection);
-      connection->start();
-      if (shared_->n_connections < shared_->options.limits.max_connections) {
-        accept();
-        return;
-      }
-    } else if (error == asio::error::operation_aborted) {
+    if (error == asio::error::operation_aborted) return;
+    if (error) {
+      // No file descriptor is left, most likely: newcomers wait in the kernel's queue for a moment.
+      evict_idle();
+      retry_.expires_after(std::chrono::milliseconds(50));
+      retry_.async_wait([this](error_code cancelled) {
+        if (!cancelled && !shared_->closing) accept();
+      });
       return;
     }
-    wait_for_room();
+    admit(std::move(socket));
+    accept();
   }
 
-  // Too many connections, or no file descriptor left: newcomers wait in the kernel's queue for a
-  // moment.
-  void wait_for_room() {
-    retry_.expires_after(std::chrono::milliseconds(50));
-    retry_.async_wait([this](error_code error) {
-      if (error || shared_->closing) return;
-      if (shared_->n_connections < shared_->options.limits.max_connections) {
-        accept();
-      } else {
-        wait_for_room();
+  void admit(Connection::Socket socket) {
+    const size_t max = shared_->options.limits.max_connections;
+    const bool room = shared_->n_connections < max || evict_idle();
+    if (!room && shared_->n_refused >= max) return;  // not even time to say so
+    const auto connection = std::make_shared<Connection>(
+        std::move(socket), shared_,
+        room ? Connection::Admission::kServed : Connection::Admission::kRefused);
+    remember(connection);
+    connection->start();
+  }
+
+  // Closes the connection that is idle for longest. False: all have a request in hand.
+  bool evict_idle() {
+    while (true) {
+      std::shared_ptr<Connection> oldest;
+      Connection::Instant since{};
+      for (const auto& weak : connections_) {
+        auto connection = weak.lock();
+        const auto idle = connection ? connection->idle_since() : std::nullopt;
+        if (!idle || (oldest && *idle >= since)) continue;
+        oldest = std::move(connection);
+        since = *idle;
       }
-    });
+      if (!oldest) return false;
+      if (oldest->close_if_idle_since(since)) return true;
+    }
   }
 
   void remember(const std::shared_ptr<Connection>& connection) {
-    if (connections_.size() >= 2 * shared_->n_connections + 16) {
+    if (connections_.size() >= 2 * (shared_->n_connections + shared_->n_refused) + 16) {
       std::erase_if(connections_, [](const auto& weak) { return weak.expired(); });
     }
     connections_.push_back(connection);

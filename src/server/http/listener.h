@@ -21,6 +21,8 @@ struct Limits {
   uint32_t max_header_bytes = 64 << 10;  // at most 100 KB: the read-ahead must hold it
   uint64_t max_body_bytes = 64ull << 20;
   uint64_t max_bodies_bytes = 256ull << 20;  // of all requests that are being read or answered
+  // A newcomer beyond them takes the place of the connection that is idle for longest; if all have
+  // a request in hand, it gets a 503.
   size_t max_connections = 512;
   std::chrono::milliseconds header_timeout{
       60'000};                                      // also the idle time of a kept-alive connection

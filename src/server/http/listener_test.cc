@@ -1,6 +1,7 @@
 // The listener and its connections, over real sockets on loopback.
 #include "server/http/listener.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
@@ -9,8 +10,11 @@
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace tempo9::server::http {
 namespace {
@@ -154,6 +158,24 @@ TEST(Listener, RefusesWhatIsTooLargeOrWrong) {
                        "gzip\r\nContent-Length: 1\r\n\r\nx"),
             "HTTP/1.1 415 Unsupported Media Type");
   EXPECT_EQ(first_line("GET / HTTP/1.0\r\n\r\n"), "HTTP/1.1 200 OK");
+  EXPECT_EQ(first_line("GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n"),
+            "HTTP/1.1 400 Bad Request");
+  const std::string chunked_body = "1\r\nx\r\n0\r\n\r\n";
+  for (const char* coding : {"gzip, chunked", "chunked, chunked", "identity, chunked"}) {
+    EXPECT_EQ(first_line(fmt::format(
+                  "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: {}\r\n\r\n{}", coding,
+                  chunked_body)),
+              "HTTP/1.1 501 Not Implemented")
+        << coding;
+  }
+  EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+                       "Transfer-Encoding: chunked\r\n\r\n" +
+                       chunked_body),
+            "HTTP/1.1 400 Bad Request");
+  EXPECT_EQ(first_line(fmt::format("POST / HTTP/1.1\r\nHost: localhost\r\nConnection: "
+                                   "close\r\nTransfer-Encoding: CHUNKED\r\n\r\n{}",
+                                   chunked_body)),
+            "HTTP/1.1 200 OK");
   EXPECT_EQ(first_line("POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nExpect: "
                        "100-continue\r\nContent-Length: 1\r\n\r\nx"),
             "HTTP/1.1 100 Continue");
@@ -205,6 +227,23 @@ TEST(Listener, ClientThatLeavesIsNoticed) {
   client.close();
   EXPECT_TRUE(gone.wait());
   EXPECT_EQ((*listener)->n_active(), 0u);
+}
+
+// Closing a socket and closing its sending half look the same from here; agents cancel by closing.
+TEST(Listener, ClientThatClosesItsSendingHalfCountsAsGone) {
+  Signal asked;
+  Signal gone;
+  auto listener = Listener::open(options([&](const std::shared_ptr<Exchange>& exchange) {
+    exchange->on_gone([&gone] { gone.set(); });
+    asked.set();
+  }));
+  ASSERT_TRUE(listener);
+  Client client(**listener);
+  client.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(asked.wait());
+  client.socket().shutdown(Tcp::socket::shutdown_send);
+  EXPECT_TRUE(gone.wait());
+  EXPECT_EQ(client.read_all(), "");
 }
 
 TEST(Listener, ResetIsNoCleanEnd) {
@@ -262,7 +301,81 @@ TEST(Listener, LoopbackAddresses) {
   EXPECT_FALSE(is_loopback("no such host").has_value());
 }
 
-TEST(Listener, MoreConnectionsThanTheLimitWait) {
+std::string keep_alive_ask(Client* client) {
+  client->send("GET /kept HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  std::string text;
+  boost::system::error_code error;
+  asio::read_until(client->socket(), asio::dynamic_buffer(text), "GET /kept 0", error);
+  return error ? error.message() : text.substr(0, text.find("\r\n"));
+}
+
+TEST(Listener, ANewcomerTakesThePlaceOfTheConnectionIdleForLongest) {
+  ListenerOptions with = options(echo);
+  with.limits.max_connections = 3;
+  auto listener = Listener::open(std::move(with));
+  ASSERT_TRUE(listener);
+  Client first(**listener), second(**listener), third(**listener);
+  for (Client* client : {&first, &second, &third, &first}) {
+    ASSERT_EQ(keep_alive_ask(client), "HTTP/1.1 200 OK");
+    while ((*listener)->n_active() > 0) std::this_thread::yield();  // not yet idle for the server
+  }
+  Client newcomer(**listener);
+  EXPECT_EQ(keep_alive_ask(&newcomer), "HTTP/1.1 200 OK");
+  EXPECT_EQ(second.read_all(), "") << "it was idle for longest";
+  for (Client* client : {&first, &third, &newcomer}) {
+    EXPECT_EQ(keep_alive_ask(client), "HTTP/1.1 200 OK");
+  }
+}
+
+TEST(Listener, SilentConnectionsDoNotKeepNewcomersOut) {
+  ListenerOptions with = options(echo);
+  with.limits.max_connections = 4;
+  auto listener = Listener::open(std::move(with));
+  ASSERT_TRUE(listener);
+  std::vector<std::unique_ptr<Client>> silent;
+  for (int i = 0; i < 40; ++i) {
+    silent.push_back(std::make_unique<Client>(**listener));
+    if (i % 2 == 0) silent.back()->send("GET / HT");
+  }
+  EXPECT_TRUE(Client(**listener)
+                  .ask("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                  .starts_with("HTTP/1.1 200 OK"));
+}
+
+TEST(Listener, WhenAllAreBusyANewcomerIsToldSo) {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<Exchange>> held;
+  Signal both;
+  ListenerOptions with = options([&](std::shared_ptr<Exchange> exchange) {
+    const std::lock_guard lock(mutex);
+    held.push_back(std::move(exchange));
+    if (held.size() == 2) both.set();
+  });
+  with.limits.max_connections = 2;
+  auto listener = Listener::open(std::move(with));
+  ASSERT_TRUE(listener);
+  Client first(**listener), second(**listener);
+  for (Client* client : {&first, &second}) {
+    client->send("GET /busy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  }
+  ASSERT_TRUE(both.wait());
+  const std::string text = Client(**listener).read_all();
+  EXPECT_TRUE(text.starts_with("HTTP/1.1 503 Service Unavailable\r\n")) << text;
+  EXPECT_NE(text.find("Retry-After: 1\r\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("Connection: close\r\n"), std::string::npos) << text;
+  {
+    const std::lock_guard lock(mutex);
+    for (auto& exchange : held) {
+      Exchange& e = *exchange;
+      e.post([owned = std::move(exchange)] { echo(owned); });
+    }
+  }
+  for (Client* client : {&first, &second}) {
+    EXPECT_TRUE(client->read_all().ends_with("GET /busy 0"));
+  }
+}
+
+TEST(Listener, MoreConnectionsThanTheLimitComeOneAfterTheOther) {
   ListenerOptions with = options(echo);
   with.limits.max_connections = 2;
   auto listener = Listener::open(std::move(with));
