@@ -265,6 +265,19 @@ Error no_template() {
                     "--chat-template-file");
 }
 
+// What the request says elsewhere must not be said twice.
+Status check_kwargs(const Json& kwargs) {
+  for (const char* key : {"messages", "tools", "add_generation_prompt"}) {
+    if (kwargs.contains(key)) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "chat_template_kwargs.{0}: found a value, expected none; set the request's "
+                        "own field {0}",
+                        key);
+    }
+  }
+  return {};
+}
+
 Error refusal(const Error& error) {
   return {error.code, "the chat template refuses the conversation: " + error.message};
 }
@@ -273,6 +286,7 @@ Error refusal(const Error& error) {
 
 Result<std::vector<Segment>> ChatTemplate::render_exactly(const RenderInput& input) const {
   if (!program_) return no_template();
+  T9_TRY(check_kwargs(input.template_kwargs));
   Result<std::vector<Segment>> segments = run(messages_json(input.messages), input);
   if (!segments) return refusal(segments.error());
   if (input.continue_final && !input.messages.empty())
@@ -282,6 +296,7 @@ Result<std::vector<Segment>> ChatTemplate::render_exactly(const RenderInput& inp
 
 Result<std::vector<Segment>> ChatTemplate::render(const RenderInput& input) const {
   if (!program_) return no_template();
+  T9_TRY(check_kwargs(input.template_kwargs));
   RenderInput plain = input;
   for (Message& m : plain.messages) {
     if (m.role == "developer" && !traits_.developer) m.role = "system";

@@ -178,6 +178,13 @@ TEST(ChatTemplate, KwargsSetTokensAndTime) {
   auto bad = t.render_exactly(input);
   ASSERT_FALSE(bad);
   EXPECT_THAT(bad.error().message, HasSubstr("yesterday"));
+  for (const char* key : {"messages", "tools", "add_generation_prompt"}) {
+    input.template_kwargs = {{key, Json::array()}};
+    for (const auto& refused : {t.render(input), t.render_exactly(input)}) {
+      ASSERT_FALSE(refused);
+      EXPECT_THAT(refused.error().message, HasSubstr(fmt::format("chat_template_kwargs.{}", key)));
+    }
+  }
 }
 
 TEST(ChatTemplate, FieldsKeepTheirOrder) {

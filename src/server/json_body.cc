@@ -99,6 +99,11 @@ Result<Json> parse_body(std::string_view body) {
     return make_error(ErrorCode::kInvalidArgument,
                       "request body: found nothing, expected a JSON object");
   }
+  // The library takes a NUL for the end of the text.
+  if (const size_t nul = body.find('\0'); nul != std::string_view::npos) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "request body: found byte 0x00 at offset {}, expected JSON", nul);
+  }
   T9_TRY(check_shape(body));
   Json value;
   try {

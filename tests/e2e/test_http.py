@@ -28,6 +28,7 @@ def raw(server, request: bytes) -> bytes:
     (b"", "nothing"), (b"{", "byte"), (b"[]", "array"), (b"5", "number"), (b"nonsense", "byte"),
     (b'{"messages": \xff}', "0xFF"), (b'{"a":"\xff"}', "UTF-8"), ('{"a":1}'.encode("utf-16"), "UTF-8"),
     (b'{"a":' + b"[" * 100000 + b"]" * 100000 + b"}", "nested"), (b'{"a":1e999}', "number"), (b'{"a":"\\ud800"}', ""),
+    (b'{"messages": [], "prompt": "x"}\0', "0x00"),
 ])
 def test_bodies_that_are_none(echo, body, says):
     for path in ("/v1/chat/completions", "/v1/completions", "/tokenize", "/detokenize", "/apply-template"):
