@@ -133,11 +133,11 @@ int run_bench(const std::vector<std::string>& args, const Environment& environme
   }
   if (parsed->help) {
     fmt::print("{}", *parsed->help);
-    return kExitOk;
+    return finish_output(kExitOk);
   }
   if (const Status done = Benchmark(std::move(parsed->options)).run(); !done)
     return report(done.error(), kExitFailure);
-  return kExitOk;
+  return finish_output(kExitOk);
 }
 
 }  // namespace tempo9::cli

@@ -13,7 +13,10 @@ struct Environment {
   std::optional<std::string> threads;  // TEMPO9_THREADS
   std::optional<std::string> isa;      // TEMPO9_CPU_ISA
   std::optional<std::string> api_key;  // TEMPO9_API_KEY
+  // Names that look like ours (TEMPO9_..., AS_...) and are none of kVariables.
+  std::vector<std::string> unknown = {};
 };
+inline constexpr const char* kVariables[] = {"TEMPO9_THREADS", "TEMPO9_CPU_ISA", "TEMPO9_API_KEY"};
 Environment read_environment();
 
 inline constexpr int kExitOk = 0;
@@ -22,6 +25,10 @@ inline constexpr int kExitUsage = 2;    // the command line itself is wrong
 
 // The whole program: args without the program's name. Returns the exit code; never throws.
 int run(const std::vector<std::string>& args, const Environment& environment);
+
+// The end of a command whose work is what it printed: exit_code, or kExitFailure with a message if
+// standard output did not take it.
+int finish_output(int exit_code);
 
 // One subcommand: args behind its name. Prints its own errors ("tempo9: ..." on stderr) and returns
 // the exit code.

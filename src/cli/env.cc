@@ -1,5 +1,9 @@
 // The one place that reads the environment.
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
+#include <string_view>
 
 #include "cli/cli.h"
 
@@ -13,6 +17,19 @@ std::optional<std::string> variable(const char* name) {
   return std::string(value);
 }
 
+std::vector<std::string> unknown_variables() {
+  std::vector<std::string> unknown;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::string_view name = text.substr(0, text.find('='));
+    if (!name.starts_with("TEMPO9_") && !name.starts_with("AS_")) continue;
+    if (std::find(std::begin(kVariables), std::end(kVariables), name) == std::end(kVariables)) {
+      unknown.emplace_back(name);
+    }
+  }
+  return unknown;
+}
+
 }  // namespace
 
 Environment read_environment() {
@@ -20,6 +37,7 @@ Environment read_environment() {
       .threads = variable("TEMPO9_THREADS"),
       .isa = variable("TEMPO9_CPU_ISA"),
       .api_key = variable("TEMPO9_API_KEY"),
+      .unknown = unknown_variables(),
   };
 }
 

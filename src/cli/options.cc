@@ -45,6 +45,29 @@ Error unknown_argument(const CLI::App& app, const std::string& argument) {
                          : fmt::format("unknown flag {}; did you mean {}?", name, guess));
 }
 
+Result<uint32_t> whole_number(const char* what, const std::string& text, uint32_t min,
+                              uint32_t max) {
+  uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < min || value > max) {
+    return usage_error(fmt::format("{}: found \"{}\", expected a whole number from {} to {}", what,
+                                   text, min, max));
+  }
+  return value;
+}
+
+// As browsers send it: a scheme and a host, no path.
+Status check_origin(const std::string& origin) {
+  const size_t colon = origin.find("://");
+  const bool ok = colon != std::string::npos && colon > 0 && colon + 3 < origin.size() &&
+                  origin.find_first_of("/?# \t", colon + 3) == std::string::npos;
+  if (ok || origin == "*" || origin == "null") return {};
+  return usage_error(fmt::format(
+      "--allow-origin: found \"{}\", expected scheme://host or scheme://host:port, like "
+      "http://localhost:3000",
+      origin));
+}
+
 }  // namespace
 
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
@@ -72,13 +95,9 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
 }
 
 Result<uint32_t> threads_from_environment(const std::string& text) {
-  uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 1 || value > 1024) {
-    return make_error(ErrorCode::kIo,
-                      "TEMPO9_THREADS: found \"{}\", expected a whole number from 1 to 1024", text);
-  }
-  return value;
+  auto value = whole_number("TEMPO9_THREADS", text, 1, 1024);
+  if (!value) return Error{ErrorCode::kIo, std::move(value).error().message};
+  return *value;
 }
 
 Result<uint64_t> parse_bytes(const std::string& text) {
@@ -117,7 +136,8 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   std::optional<std::string> api_key;
   std::optional<uint32_t> threads;
   std::optional<uint32_t> max_length;
-  uint32_t speculation_k = 0;
+  std::string port = std::to_string(server.port);
+  std::string speculation_k = "0";
   std::vector<std::string> later(std::size(kLater));
 
   CLI::App app(
@@ -130,8 +150,7 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
       ->type_name("F");
   app.add_option("--name", options.name,
                  "the model's name in /v1/models (default: the file's own)");
-  app.add_option("--port", server.port, "TCP port; 0 takes a free one (default 11435)")
-      ->type_name("N");
+  app.add_option("--port", port, "TCP port; 0 takes a free one (default 11435)")->type_name("N");
   app.add_option("--max-length", max_length,
                  "context in tokens (default: the smaller of 32768 and the file's)")
       ->check(CLI::Range(1u, 1u << 24))
@@ -186,10 +205,14 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   for (const char* name : kLaterSwitches) {
     if (app.count(name) > 0) return usage_error(fmt::format("{}: not available yet", name));
   }
-  if (speculation_k != 0) {
+  T9_TRY(const uint32_t port_number, whole_number("--port", port, 0, 65535));
+  server.port = static_cast<uint16_t>(port_number);
+  T9_TRY(const uint32_t n_drafts, whole_number("--speculation-k", speculation_k, 0, 64));
+  if (n_drafts != 0) {
     return usage_error(fmt::format(
-        "--speculation-k: found {}, expected 0; drafts are not available yet", speculation_k));
+        "--speculation-k: found {}, expected 0; drafts are not available yet", n_drafts));
   }
+  for (const std::string& origin : server.allow_origins) T9_TRY(check_origin(origin));
   if (engine.kv_type == "bf16" || engine.kv_type == "q8_0") {
     return usage_error(fmt::format("--kv-type: {} is not available yet, expected i16, f16 or f32",
                                    engine.kv_type));

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include "cli/cli.h"
@@ -51,7 +53,7 @@ int dispatch(const std::vector<std::string>& args, const Environment& environmen
   if (args.empty()) return run_serve(args, environment);
   if (args.front() == "--version" || args.front() == "-V") {
     fmt::print("tempo9 {}\n", T9_VERSION);
-    return kExitOk;
+    return finish_output(kExitOk);
   }
   for (const Subcommand& command : kSubcommands) {
     if (args.front() == command.name)
@@ -61,6 +63,12 @@ int dispatch(const std::vector<std::string>& args, const Environment& environmen
 }
 
 }  // namespace
+
+int finish_output(int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  fmt::print(stderr, "tempo9: cannot write to standard output: {}\n", std::strerror(errno));
+  return kExitFailure;
+}
 
 int run(const std::vector<std::string>& args, const Environment& environment) {
   try {

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -37,11 +38,32 @@ using boost::system::error_code;
 // are gone in 10 s.
 constexpr std::chrono::milliseconds kDrainTime{6'000};
 constexpr std::chrono::milliseconds kDrainPoll{20};
-constexpr size_t kMaxTemplateBytes = 1 << 20;
+constexpr size_t kMaxTemplateBytes = 16 << 20;
+
+// Folders read as nothing, devices without end.
+Status check_regular(const std::string& flag, const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) {
+    return make_error(ErrorCode::kIo, "{}: cannot open {}: {}", flag, path,
+                      error ? error.message() : "there is no such file");
+  }
+  if (!std::filesystem::is_regular_file(status)) {
+    return make_error(ErrorCode::kIo, "{}: found {}, which is no regular file", flag, path);
+  }
+  return {};
+}
 
 Result<std::string> read_file(const std::string& flag, const std::string& path) {
+  T9_TRY(check_regular(flag, path));
   std::ifstream file(path, std::ios::binary);
   if (!file) return make_error(ErrorCode::kIo, "{}: cannot open {}", flag, path);
+  std::error_code ignored;
+  if (const auto size = std::filesystem::file_size(path, ignored); size > kMaxTemplateBytes) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "{}: found {} bytes in {}, expected a template of 1 to {}", flag, size, path,
+                      kMaxTemplateBytes);
+  }
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (file.bad()) return make_error(ErrorCode::kIo, "{}: cannot read {}", flag, path);
   if (text.empty() || text.size() > kMaxTemplateBytes) {
@@ -97,6 +119,7 @@ class Serving {
     service_.log = [](const std::string& message) { fmt::print(stderr, "tempo9: {}\n", message); };
     T9_TRY(check_model(options_.engine));
     if (!options_.engine.script_path.empty()) {
+      T9_TRY(check_regular("--script", options_.engine.script_path));
       // Nothing to wait for: a bad script is refused before the port opens, too.
       T9_TRY(engine_, engine::Engine::create(options_.engine));
       T9_TRY(check_script_formats(*engine_, options_.engine.script_path));
@@ -211,7 +234,12 @@ int run_serve(const std::vector<std::string>& args, const Environment& environme
   }
   if (parsed->help) {
     fmt::print("{}", *parsed->help);
-    return kExitOk;
+    return finish_output(kExitOk);
+  }
+  for (const std::string& name : environment.unknown) {
+    fmt::print(stderr,
+               "tempo9: warning: {} in the environment is not known; the known ones are {}\n", name,
+               fmt::join(kVariables, ", "));
   }
   std::signal(SIGPIPE, SIG_IGN);
   Serving serving(std::move(parsed->options));

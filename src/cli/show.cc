@@ -238,6 +238,10 @@ int run_show(const std::string& path, std::ostream& out, std::ostream& err,
   show_metadata(page, *file);
   if (!file->tensors().empty()) show_tensors(page, *file);
   out << page.text() << std::flush;
+  if (!out) {
+    err << "tempo9: show: cannot write to standard output\n";
+    return kExitFailure;
+  }
   return kExitOk;
 }
 
@@ -247,7 +251,7 @@ int run_show(const std::vector<std::string>& args, const Environment&) {
   for (const std::string& arg : args) {
     if (arg == "--help" || arg == "-h") {
       std::cout << kUsage << '\n';
-      return kExitOk;
+      return finish_output(kExitOk);
     }
     if (arg == "--template") {
       options.full_template = true;

@@ -46,6 +46,7 @@ class TimedBackend final : public ops::Backend {
     }
     return inner_.step(batch);
   }
+  void interrupt() override { inner_.interrupt(); }
   void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override {
     inner_.copy_page(from, to, n_tokens);
     filled_[to] = filled_[from] & static_cast<uint32_t>((uint64_t{1} << n_tokens) - 1);

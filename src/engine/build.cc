@@ -185,6 +185,7 @@ Result<ops::RoofRates> measure_roof(ops::Roof roof, const ops::RoofOptions& opti
 
 Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options) {
   T9_TRY(check_options(options));
+  T9_TRY(cpu::select_kernels(options.isa));  // a script's machine must have it, too
   auto parts =
       options.script_path.empty() ? build_model_parts(options) : build_script_parts(options);
   if (!parts) {

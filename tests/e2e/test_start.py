@@ -3,12 +3,13 @@
 import re
 import signal
 import socket
+import subprocess
 import threading
 import time
 
 import httpx
 import pytest
-from conftest import Server, model_path, run_binary
+from conftest import Server, binary, model_path, run_binary
 
 
 @pytest.fixture
@@ -25,6 +26,11 @@ def script(tmp_path):
     (["F.gguf", "--graph", "x"], "not available yet"), (["--ollama", "x"], "not available yet"),
     (["F.gguf", "--speculation-k", "3"], "not available yet"), (["F.gguf", "G.gguf"], "second"), (["run"], "not available yet"),
     (["F.gguf", "--memory", "x"], "6G"),
+    *((["F.gguf", "--port", port], f'--port: found "{port}", expected a whole number from 0 to 65535')
+      for port in ("65536", "abc", "-1", "")),
+    (["F.gguf", "--speculation-k", "x"], '--speculation-k: found "x", expected a whole number'),
+    (["F.gguf", "--allow-origin", "notaurl"], '--allow-origin: found "notaurl", expected scheme://host'),
+    (["F.gguf", "--allow-origin", "http://a/b"], "--allow-origin"),
 ])
 def test_wrong_usage(args, says):
     done = run_binary(*args)
@@ -53,6 +59,39 @@ def test_wrong_environment(script, environment, says):
 def test_wrong_isa():
     done = run_binary("--gguf", model_path("smollm2"), "--port", 0, TEMPO9_CPU_ISA="mmx")
     assert done.returncode == 1 and "mmx" in done.stderr and "scalar" in done.stderr
+
+
+def test_wrong_isa_with_a_script(script):
+    done = run_binary("--script", script, "--port", 0, TEMPO9_CPU_ISA="mmx")
+    assert done.returncode == 1 and "mmx" in done.stderr and "scalar" in done.stderr
+
+
+def test_unknown_variables_are_named(serve):
+    server = serve([], TEMPO9_THREAD="2", AS_FOO="1")
+    assert server.stop() == 0
+    said = server.process.stderr.read()
+    assert "TEMPO9_THREAD in the environment" in said and "AS_FOO" in said and "TEMPO9_THREADS" in said
+
+
+@pytest.mark.parametrize("flag", ["--chat-template-file", "--script"])
+@pytest.mark.parametrize("path", ["/tmp", "/dev/zero"])
+def test_files_that_are_no_files(script, flag, path):
+    done = run_binary("--script", script, flag, path, "--port", 0) if flag != "--script" else run_binary(flag, path)
+    assert done.returncode == 1 and flag in done.stderr and path in done.stderr
+
+
+def test_a_template_beyond_the_bound(script, tmp_path):
+    template = tmp_path / "t.jinja"
+    template.write_bytes(b"x" * (16 * 1024 * 1024 + 1))
+    done = run_binary("--script", script, "--chat-template-file", template, "--port", 0)
+    assert done.returncode == 1 and "16777216" in done.stderr
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["show", "--help"]])
+def test_output_that_nobody_takes(args):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([binary(), *args], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1 and "standard output" in done.stderr
 
 
 def test_missing_and_broken_templates(script, tmp_path):
