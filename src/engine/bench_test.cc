@@ -52,7 +52,6 @@ class TimedBackend final : public ops::Backend {
     filled_[to] = filled_[from] & static_cast<uint32_t>((uint64_t{1} << n_tokens) - 1);
   }
   void drop_page(ops::PageId) override {}
-  void interrupt() override {}
   uint64_t page_bytes() const override { return 1; }
   uint64_t weight_bytes() const override { return kWeightBytes; }
   std::string_view name() const override { return "timed"; }
