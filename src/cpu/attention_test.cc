@@ -47,7 +47,8 @@ class Cache {
     }
   }
 
-  std::vector<float> attend(uint32_t first, uint32_t count) const {
+  // Cells by `cells_at_once` if that is not 0, then merged.
+  std::vector<float> attend(uint32_t first, uint32_t count, uint32_t cells_at_once = 0) const {
     const uint32_t width = s_.n_group_heads * s_.head_dim;
     std::vector<float> out(size_t{count} * width);
     std::vector<uint8_t> scratch(attention_scratch_bytes(s_.n_group_heads, s_.head_dim));
@@ -66,7 +67,21 @@ class Cache {
     args.v_offset = v_offset_;
     args.pages = pages_.data();
     args.scratch = scratch.data();
-    kernels_.attention[static_cast<size_t>(s_.format)](args);
+    const auto format = static_cast<size_t>(s_.format);
+    if (cells_at_once == 0) {
+      kernels_.attention[format](args);
+      return out;
+    }
+    std::vector<float> cells(size_t{args.n_cells()} * count * s_.n_group_heads *
+                             cell_stride(s_.head_dim));
+    args.cells = cells.data();
+    const uint32_t end = args.first_cell() + args.n_cells();
+    for (uint32_t cell = args.first_cell(); cell < end; cell += cells_at_once) {
+      args.cell_begin = cell;
+      args.cell_end = std::min(cell + cells_at_once, end);
+      kernels_.attention[format](args);
+    }
+    kernels_.merge_cells[format](args);
     return out;
   }
 
@@ -159,6 +174,15 @@ TEST_P(AttentionTest, ARowHasTheSameBitsInEveryCut) {
             << count << " rows from " << first;
       }
     }
+  }
+}
+
+TEST_P(AttentionTest, CellsApartGiveTheSameBits) {
+  for (const Shape& shape : kShapes) {
+    const Cache cache(shape, *GetParam());
+    const std::vector<float> all = cache.attend(0, shape.n_rows);
+    for (const uint32_t cells_at_once : {1u, 2u, 100u})
+      EXPECT_EQ(cache.attend(0, shape.n_rows, cells_at_once), all) << shape.n_keys;
   }
 }
 

@@ -32,6 +32,13 @@ struct LayerPlace {
   KvLayout head;
 };
 
+// Cells of one item (a run of rows and a kv head) that a thread takes together.
+struct CellPiece {
+  uint32_t item, cell_begin, cell_end;
+  size_t cells_offset;  // in floats, of the item's results
+};
+constexpr size_t kCellsBytes = size_t{64} << 20;  // address space; touched as contexts grow
+
 // A run of rows of one sequence whose attention one call computes for one kv head.
 struct RowRun {
   uint32_t sequence, first_row, n_rows, first_position;
@@ -65,6 +72,9 @@ class CpuBackend final : public ops::Backend {
   void plan_chunks(const std::vector<ops::MatrixId>& matrices, std::vector<Chunk>& chunks) const;
   void lay_out_rows(const ops::Batch& batch);
 
+  AttentionArgs attention_args(const ops::Attention& op, uint32_t item, uint32_t thread) const;
+  bool split_cells(const ops::Attention& op, uint32_t n_items);
+
   void run(const ops::Embed& op);
   void run(const ops::RmsNorm& op);
   void run(const ops::Linear& op);
@@ -96,7 +106,7 @@ class CpuBackend final : public ops::Backend {
   std::vector<Weight> weights_;
   Plan plan_;
   std::vector<std::vector<Chunk>> chunks_;  // by op; empty for ops that are no products
-  Memory logits_, scratch_;
+  Memory logits_, scratch_, cells_;
   size_t scratch_bytes_ = 0;  // a thread
 
   Memory arena_;
@@ -109,6 +119,7 @@ class CpuBackend final : public ops::Backend {
   uint32_t n_rows_ = 0;
   std::vector<uint32_t> row_position_, row_sequence_;
   std::vector<RowRun> runs_;
+  std::vector<CellPiece> pieces_;
   std::vector<std::vector<float>> cosines_, sines_;  // by rope, [max_rows, n_pairs]
   bool entered_ = false;
   // Looked at between ops, and between the pieces of the long ones.
@@ -134,6 +145,8 @@ Status CpuBackend::load() {
   row_position_.resize(options_.max_rows);
   row_sequence_.resize(options_.max_rows);
   runs_.reserve(options_.max_rows);
+  pieces_.reserve(size_t{16} * pool_.size());  // of at most 2 items and 4 pieces a thread, uneven
+  T9_TRY(cells_, Memory::reserve(kCellsBytes));
   for (const ops::Rope& rope : program_.ropes) {
     cosines_.emplace_back(options_.max_rows * rope.inv_freq.size());
     sines_.emplace_back(options_.max_rows * rope.inv_freq.size());
@@ -365,37 +378,85 @@ void CpuBackend::run(const ops::RopeAppend& op) {
   });
 }
 
-void CpuBackend::run(const ops::Attention& op) {
-  const Activation &qkv = tensor(op.qkv), &out = tensor(op.out);
+AttentionArgs CpuBackend::attention_args(const ops::Attention& op, uint32_t item,
+                                         uint32_t thread) const {
+  const Activation &qkv = plan_.activations[at(op.qkv)], &out = plan_.activations[at(op.out)];
   const ops::KvLayer& kv = program_.kv_layers[op.kv_layer];
   const LayerPlace& place = layers_[op.kv_layer];
-  const uint32_t n_group_heads = op.n_heads / kv.n_kv_heads;
+  const RowRun& rows = runs_[item / kv.n_kv_heads];
+  const uint32_t kv_head = item % kv.n_kv_heads;
+  AttentionArgs args;
+  args.n_group_heads = op.n_heads / kv.n_kv_heads;
+  const size_t first_head = size_t{kv_head} * args.n_group_heads * kv.head_dim;
+  args.q = row(qkv, rows.first_row) + first_head;
+  args.q_row_stride = qkv.width;
+  args.out = row(out, rows.first_row) + first_head;
+  args.out_row_stride = out.width;
+  args.n_rows = rows.n_rows;
+  args.head_dim = kv.head_dim;
+  args.first_position = rows.first_position;
+  args.scale = op.scale;
+  args.window = op.window;
+  args.arena = arena_.data() + place.offset + place.head.bytes() * kv_head;
+  args.page_stride = page_bytes_;
+  args.v_offset = place.head.v_offset();
+  args.pages = batch_->sequences[rows.sequence].pages.data();
+  args.scratch = scratch_.data() + scratch_bytes_ * thread;
+  return args;
+}
+
+// Cuts the cells of few long contexts into pieces, so that they occupy all threads. False: there is
+// enough to do as it is, or no room for what comes out of the cells.
+bool CpuBackend::split_cells(const ops::Attention& op, uint32_t n_items) {
+  if (pool_.size() == 1 || n_items >= 2 * pool_.size()) return false;
+  pieces_.clear();
+  size_t n_floats = 0;
+  uint32_t n_cells = 0;
+  for (uint32_t item = 0; item < n_items; ++item) n_cells += attention_args(op, item, 0).n_cells();
+  const uint32_t grain = std::max(2u, n_cells / (4 * pool_.size()));
+  if (n_cells < 2 * grain) return false;
+  for (uint32_t item = 0; item < n_items; ++item) {
+    const AttentionArgs args = attention_args(op, item, 0);
+    const uint32_t end = args.first_cell() + args.n_cells();
+    for (uint32_t begin = args.first_cell(); begin < end; begin += grain)
+      pieces_.push_back({item, begin, std::min(begin + grain, end), n_floats});
+    n_floats +=
+        size_t{args.n_cells()} * args.n_rows * args.n_group_heads * cell_stride(args.head_dim);
+  }
+  return n_floats * sizeof(float) <= cells_.size();
+}
+
+void CpuBackend::run(const ops::Attention& op) {
+  const Activation& out = tensor(op.out);
+  const uint32_t n_kv_heads = program_.kv_layers[op.kv_layer].n_kv_heads;
+  const auto n_items = static_cast<uint32_t>(runs_.size()) * n_kv_heads;
   const auto attention = kernels_.attention[static_cast<size_t>(kv_format_)];
-  const auto n_items = static_cast<uint32_t>(runs_.size()) * kv.n_kv_heads;
-  pool_.run(n_items, 1, [&](uint32_t begin, uint32_t end, uint32_t thread) {
-    for (uint32_t i = begin; i < end && !interrupted_; ++i) {
-      const RowRun& rows = runs_[i / kv.n_kv_heads];
-      const uint32_t kv_head = i % kv.n_kv_heads;
-      const size_t first_head = size_t{kv_head} * n_group_heads * kv.head_dim;
-      AttentionArgs args;
-      args.q = row(qkv, rows.first_row) + first_head;
-      args.q_row_stride = qkv.width;
-      args.out = row(out, rows.first_row) + first_head;
-      args.out_row_stride = out.width;
-      args.n_rows = rows.n_rows;
-      args.n_group_heads = n_group_heads;
-      args.head_dim = kv.head_dim;
-      args.first_position = rows.first_position;
-      args.scale = op.scale;
-      args.window = op.window;
-      args.arena = arena_.data() + place.offset + place.head.bytes() * kv_head;
-      args.page_stride = page_bytes_;
-      args.v_offset = place.head.v_offset();
-      args.pages = batch_->sequences[rows.sequence].pages.data();
-      args.scratch = scratch_.data() + scratch_bytes_ * thread;
-      attention(args);
-    }
-  });
+  if (split_cells(op, n_items)) {
+    const auto args_of = [&](const CellPiece& piece, uint32_t thread) {
+      AttentionArgs args = attention_args(op, piece.item, thread);
+      args.cells = reinterpret_cast<float*>(cells_.data()) + piece.cells_offset;
+      args.cell_begin = piece.cell_begin;
+      args.cell_end = piece.cell_end;
+      return args;
+    };
+    const auto n_pieces = static_cast<uint32_t>(pieces_.size());
+    pool_.run(n_pieces, 1, [&](uint32_t begin, uint32_t end, uint32_t thread) {
+      for (uint32_t i = begin; i < end && !interrupted_; ++i)
+        attention(args_of(pieces_[i], thread));
+    });
+    const auto merge = kernels_.merge_cells[static_cast<size_t>(kv_format_)];
+    pool_.run(n_pieces, 1, [&](uint32_t begin, uint32_t end, uint32_t thread) {
+      for (uint32_t i = begin; i < end && !interrupted_; ++i) {
+        const bool first_of_item = i == 0 || pieces_[i].item != pieces_[i - 1].item;
+        if (first_of_item) merge(args_of(pieces_[i], thread));
+      }
+    });
+  } else {
+    pool_.run(n_items, 1, [&](uint32_t begin, uint32_t end, uint32_t thread) {
+      for (uint32_t i = begin; i < end && !interrupted_; ++i)
+        attention(attention_args(op, i, thread));
+    });
+  }
   if (!out.quantized) return;
   pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
     for (uint32_t r = begin; r < end; ++r) quantize(out, r);

@@ -168,6 +168,28 @@ TEST_P(BackendTest, BitsDoNotDependOnSlicesThreadsOrNeighbours) {
   EXPECT_TRUE(std::equal(logits->begin(), logits->end(), want.end() - 83));
 }
 
+TEST_P(BackendTest, ALongContextSharedByManyThreadsGivesTheSameBits) {
+  const Toy toy(DType::kQ8_0);
+  const auto tokens = random_tokens(600, 8);
+  for (const auto kv_type : {ops::KvType::kI16, ops::KvType::kF16}) {
+    auto one = make_backend(toy.program, options(*GetParam(), 1, kv_type));
+    const std::vector<float> want = run_alone(**one, tokens, 64);
+    auto many = make_backend(toy.program, options(*GetParam(), 5, kv_type));
+    run_alone(**many, std::span(tokens).first(597), 64);
+    std::vector<ops::PageId> pages(tokens.size() / 32 + 1);
+    std::iota(pages.rbegin(), pages.rend(), 3u);
+    for (uint32_t position = 597; position < 600; ++position) {
+      const ops::BatchSequence sequence{0, 1, position, pages};
+      const uint32_t row = 0;
+      const auto logits =
+          (*many)->step({std::span(tokens).subspan(position, 1), {&sequence, 1}, {&row, 1}});
+      ASSERT_TRUE(std::equal(logits->begin(), logits->end(),
+                             want.begin() + static_cast<ptrdiff_t>(83 * position)))
+          << position;
+    }
+  }
+}
+
 TEST_P(BackendTest, EveryTableGivesTheSameBits) {
   const Toy toy(DType::kQ4_K, 256, 128);
   const auto tokens = random_tokens(70, 5);

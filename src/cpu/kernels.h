@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/check.h"
 #include "cpu/kv_layout.h"
 
 namespace tempo9::cpu {
@@ -84,6 +85,8 @@ inline size_t linear_scratch_bytes(uint32_t n_rows) {
   return kPanelBytes + size_t{n_rows} * kMaxTileGroups * kLanes * sizeof(float);
 }
 
+inline constexpr uint32_t kCellKeys = 256;  // the fixed grid that keys are cut at
+
 // Attention of a run of rows of one sequence for one kv head; all query heads that share it.
 struct AttentionArgs {
   const float* q = nullptr;  // of the first row's first head of this kv head, [row][head][head_dim]
@@ -102,7 +105,25 @@ struct AttentionArgs {
   size_t v_offset = 0;  // from K to V
   const uint32_t* pages = nullptr;
   void* scratch = nullptr;  // attention_scratch_bytes(...)
+  // Where cells is set, only [cell_begin, cell_end) are attended to, and what comes out of each is
+  // left in cells for merge_cells, so that several threads can share one call's keys:
+  // [n_cells()][n_rows * n_group_heads][cell_stride(head_dim)], the last two of which m and l
+  // begin.
+  float* cells = nullptr;
+  uint32_t cell_begin = 0, cell_end = 0;
+
+  // The cells that some row of the call sees.
+  T9_INLINE uint32_t first_cell() const {
+    const uint32_t n = first_position + 1;
+    return (window > 0 && n > window ? n - window : 0) / kCellKeys;
+  }
+  T9_INLINE uint32_t n_cells() const {
+    return (first_position + n_rows + kCellKeys - 1) / kCellKeys - first_cell();
+  }
 };
+T9_INLINE size_t cell_stride(uint32_t head_dim) {
+  return (head_dim + kLanes - 1) / kLanes * kLanes + 16;
+}
 inline constexpr uint32_t kAttentionRows = 16;  // most rows of one call
 inline constexpr uint32_t kMaxHeadDim = 1024;
 inline size_t attention_scratch_bytes(uint32_t n_group_heads, uint32_t head_dim) {
@@ -131,6 +152,8 @@ struct KernelTable {
   void (*append_kv[kNumKvFormats])(const float* k, const float* v, uint32_t head_dim, uint32_t slot,
                                    void* page_k, void* page_v);
   void (*attention[kNumKvFormats])(const AttentionArgs&);
+  // After all of a call's cells: merges them, oldest first, and writes its rows.
+  void (*merge_cells[kNumKvFormats])(const AttentionArgs&);
   void (*enter_thread)();  // sets flush-to-zero; once in every compute thread
 };
 

@@ -20,9 +20,11 @@ struct KvF32 {
   T9_SIMD F32 read(const uint8_t* p) { return load(reinterpret_cast<const float*>(p)); }
 };
 
-constexpr uint32_t kCellKeys = 256;
-
 T9_SIMD uint32_t padded_dim(uint32_t head_dim) { return (head_dim + kLanes - 1) / kLanes * kLanes; }
+
+// The maximum before any cell: below every score, and never subtracted from itself before a cell is
+// merged.
+constexpr float kBelowAll = -3e38f;
 
 // One tile of query vectors: pointers and the keys each may see.
 template <int kN>
@@ -150,8 +152,21 @@ static void attend_cell(const AttentionArgs& args, const QueryTile<kN>& t, const
   const uint32_t dim = padded_dim(args.head_dim);
   for (; d + 4 * kLanes <= dim; d += 4 * kLanes) weigh_values<Kv, kN, 4>(args, t, v, n_keys, d);
   for (; d < dim; d += kLanes) weigh_values<Kv, kN, 1>(args, t, v, n_keys, d);
-  for (int i = 0; i < kN; ++i)
-    merge_cell<exp>(out[i], m[i], l[i], t.cell_out[i], cell_m[i], cell_l[i], dim);
+  for (int i = 0; i < kN; ++i) {
+    if (args.cells != nullptr) {
+      t.cell_out[i][dim] = cell_m[i];
+      t.cell_out[i][dim + 1] = cell_l[i];
+    } else {
+      merge_cell<exp>(out[i], m[i], l[i], t.cell_out[i], cell_m[i], cell_l[i], dim);
+    }
+  }
+}
+
+// Where a query's result of the cell that begins at a key is left, for calls that leave them.
+T9_SIMD float* cell_place(const AttentionArgs& args, uint32_t cell_begin, uint32_t index) {
+  const size_t n = size_t{args.n_rows} * args.n_group_heads;
+  const size_t cell = cell_begin / kCellKeys - args.first_cell();
+  return args.cells + (cell * n + index) * cell_stride(args.head_dim);
 }
 
 // The running state of a call's queries, and one tile's scratch.
@@ -171,7 +186,8 @@ static void attend_tile(const AttentionArgs& args, const AttentionState& s, uint
                    head = index % args.n_group_heads;
     t.q[i] = args.q + row * args.q_row_stride + head * args.head_dim;
     t.scores[i] = s.scores + size_t{i} * kCellKeys;
-    t.cell_out[i] = s.cell_out + size_t{i} * padded_dim(args.head_dim);
+    t.cell_out[i] = args.cells != nullptr ? cell_place(args, cell_begin, index)
+                                          : s.cell_out + size_t{i} * padded_dim(args.head_dim);
     const uint32_t end = args.first_position + row + 1;  // first key it does not see
     const uint32_t begin = args.window > 0 && end > args.window ? end - args.window : 0;
     t.begin[i] = begin > cell_begin ? begin - cell_begin : 0;
@@ -194,15 +210,15 @@ static void attend_tiles(const AttentionArgs& args, const AttentionState& s, uin
   }
 }
 
-// Calls attend(first key, K pages, V pages, number of keys in whole pages) for each cell that a row
-// of the call may see, oldest first.
+// Calls attend(first key, K pages, V pages, number of keys in whole pages) for each of the call's
+// cells, oldest first.
 template <class Attend>
 T9_SIMD void for_each_cell(const AttentionArgs& args, Attend attend) {
   const uint32_t n_keys = args.first_position + args.n_rows;
-  const uint32_t first_seen = args.window > 0 && args.first_position + 1 > args.window
-                                  ? args.first_position + 1 - args.window
-                                  : 0;
-  for (uint32_t cell = first_seen / kCellKeys * kCellKeys; cell < n_keys; cell += kCellKeys) {
+  const bool all = args.cells == nullptr;
+  const uint32_t first = all ? args.first_cell() : args.cell_begin;
+  const uint32_t end = all ? args.first_cell() + args.n_cells() : args.cell_end;
+  for (uint32_t cell = first * kCellKeys; cell < end * kCellKeys; cell += kCellKeys) {
     const uint32_t in_cell = n_keys - cell < kCellKeys ? n_keys - cell : kCellKeys;
     const uint32_t n_pages = (in_cell + kPageKeys - 1) / kPageKeys;
     const uint8_t *k[kCellKeys / kPageKeys], *v[kCellKeys / kPageKeys];
@@ -239,7 +255,7 @@ static void attention(const AttentionArgs& args) {
   s.m = s.scores + size_t{kQueryTile} * kCellKeys;
   s.l = s.m + n;
   for (uint32_t i = 0; i < n; ++i) {
-    s.m[i] = -3e38f;  // below every score; never subtracted from itself before a cell is merged
+    s.m[i] = kBelowAll;
     s.l[i] = 0;
   }
   for (size_t d = 0; d < size_t{n} * dim; d += kLanes) store(s.out + d, zero());
@@ -247,7 +263,24 @@ static void attention(const AttentionArgs& args) {
       args, [&](uint32_t cell, const uint8_t* const* k, const uint8_t* const* v, uint32_t n_keys) {
         attend_tiles<Kv, kQueryTile>(args, s, 0, n, cell, k, v, n_keys);
       });
-  write_attention(args, s.out, s.l);
+  if (args.cells == nullptr) write_attention(args, s.out, s.l);
+}
+
+template <F32 (*kExp)(F32)>
+static void merge_cells(const AttentionArgs& args) {
+  const uint32_t n = args.n_rows * args.n_group_heads, dim = padded_dim(args.head_dim);
+  float* out = static_cast<float*>(args.scratch);
+  float* sums = out + size_t{n} * dim;
+  for (uint32_t i = 0; i < n; ++i) {
+    float m = kBelowAll, l = 0;
+    for (uint32_t d = 0; d < dim; d += kLanes) store(out + size_t{i} * dim + d, zero());
+    for (uint32_t cell = 0; cell < args.n_cells(); ++cell) {
+      const float* from = cell_place(args, (args.first_cell() + cell) * kCellKeys, i);
+      merge_cell<kExp>(out + size_t{i} * dim, &m, &l, from, from[dim], from[dim + 1], dim);
+    }
+    sums[i] = l;
+  }
+  write_attention(args, out, sums);
 }
 
 template <class Kv>

@@ -205,7 +205,8 @@ static void attend_tile_i16(const AttentionArgs& args, const AttentionStateI16& 
     t.scores[i] = s.scores + size_t{i} * kCellKeys;
     t.weights[i] = s.weights + size_t{i} * kCellKeys;
     t.weight_scale[i] = s.weight_scale + size_t{i} * (kCellKeys / kPageKeys);
-    t.cell_out[i] = s.cell_out + size_t{i} * dim;
+    t.cell_out[i] =
+        args.cells != nullptr ? cell_place(args, cell_begin, index) : s.cell_out + size_t{i} * dim;
     const uint32_t end = args.first_position + row + 1;  // first key it does not see
     const uint32_t begin = args.window > 0 && end > args.window ? end - args.window : 0;
     t.begin[i] = begin > cell_begin ? begin - cell_begin : 0;
@@ -227,8 +228,13 @@ static void attend_tile_i16(const AttentionArgs& args, const AttentionStateI16& 
   for (; d < dim; d += kLanes) weigh_values_i16<kN, 1>(t, v, n_pages, dim, d);
   for (uint32_t i = 0; i < kN; ++i) {
     const uint32_t index = first + i;
-    merge_cell<exp2>(s.out + size_t{index} * dim, s.m + index, s.l + index, t.cell_out[i],
-                     cell_m[i], cell_l[i], dim);
+    if (args.cells != nullptr) {
+      t.cell_out[i][dim] = cell_m[i];
+      t.cell_out[i][dim + 1] = cell_l[i];
+    } else {
+      merge_cell<exp2>(s.out + size_t{index} * dim, s.m + index, s.l + index, t.cell_out[i],
+                       cell_m[i], cell_l[i], dim);
+    }
   }
 }
 
@@ -262,7 +268,7 @@ static void attention_i16(const AttentionArgs& args) {
     constexpr float kLog2E = 1.44269504088896341f;
     s.q_scale[i] =
         quantize_i16(q, args.head_dim, kKeyMax, s.q + size_t{i} * dim) * args.scale * kLog2E;
-    s.m[i] = -3e38f;  // below every score; never subtracted from itself before a cell is merged
+    s.m[i] = kBelowAll;
     s.l[i] = 0;
   }
   for (size_t d = 0; d < size_t{n} * dim; d += kLanes) store(s.out + d, zero());
@@ -275,5 +281,5 @@ static void attention_i16(const AttentionArgs& args) {
       first += size;
     }
   });
-  write_attention(args, s.out, s.l);
+  if (args.cells == nullptr) write_attention(args, s.out, s.l);
 }

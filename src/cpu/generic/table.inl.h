@@ -16,5 +16,6 @@ const KernelTable kTable = {
     .soft_cap = soft_cap,
     .append_kv = {append_kv_i16, append_kv<KvF16>, append_kv<KvF32>},
     .attention = {attention_i16, attention<KvF16>, attention<KvF32>},
+    .merge_cells = {merge_cells<exp2>, merge_cells<exp>, merge_cells<exp>},
     .enter_thread = flush_denormals,
 };
