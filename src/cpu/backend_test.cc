@@ -169,7 +169,7 @@ TEST_P(BackendTest, BitsDoNotDependOnSlicesThreadsOrNeighbours) {
 }
 
 TEST_P(BackendTest, ALongContextSharedByManyThreadsGivesTheSameBits) {
-  const Toy toy(DType::kQ8_0);
+  const Toy toy(DType::kQ8_0, 64, 16);
   const auto tokens = random_tokens(600, 8);
   for (const auto kv_type : {ops::KvType::kI16, ops::KvType::kF16}) {
     auto one = make_backend(toy.program, options(*GetParam(), 1, kv_type));
