@@ -8,6 +8,15 @@ namespace {
 
 constexpr int kChains = 16;  // two a cycle at a latency of 5 want 10
 
+// Wraps; g++ writes its own reductions in signed integers, which may not.
+template <typename T>
+T sum_lanes(__m512i x) {
+  T lanes[sizeof x / sizeof(T)], sum = 0;
+  _mm512_storeu_si512(lanes, x);
+  for (const T lane : lanes) sum += lane;
+  return sum;
+}
+
 uint32_t int8_dots(uint32_t n_rounds, uint8_t w, int8_t x) {
   __m512i sum[kChains];
   for (__m512i& s : sum) s = _mm512_setzero_si512();
@@ -21,7 +30,7 @@ uint32_t int8_dots(uint32_t n_rounds, uint8_t w, int8_t x) {
     }
   }
   for (int i = 1; i < kChains; ++i) sum[0] = _mm512_add_epi32(sum[0], sum[i]);
-  return static_cast<uint32_t>(_mm512_reduce_add_epi32(sum[0]));
+  return sum_lanes<uint32_t>(sum[0]);
 }
 
 float f32_fmas(uint32_t n_rounds, float w, float x) {
@@ -52,7 +61,7 @@ uint64_t read(const uint8_t* data, size_t n_bytes) {
     }
   }
   for (size_t i = 1; i < kLoads; ++i) sum[0] = _mm512_add_epi64(sum[0], sum[i]);
-  return static_cast<uint64_t>(_mm512_reduce_add_epi64(sum[0]));
+  return sum_lanes<uint64_t>(sum[0]);
 }
 
 }  // namespace
