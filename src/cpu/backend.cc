@@ -63,7 +63,7 @@ class CpuBackend final : public ops::Backend {
   void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override;
   void drop_page(ops::PageId page) override { arena_.release(page * page_bytes_, page_bytes_); }
   uint64_t page_bytes() const override { return page_bytes_; }
-  uint64_t weight_bytes() const override;
+  uint64_t weight_bytes() const override { return bytes_of(weights_); }
   std::string_view name() const override { return name_; }
 
  private:
@@ -192,12 +192,6 @@ Status CpuBackend::plan_scratch() {
   scratch_bytes_ = (scratch_bytes_ + 4095) / 4096 * 4096;
   T9_TRY(scratch_, Memory::reserve(scratch_bytes_ * pool_.size()));
   return {};
-}
-
-uint64_t CpuBackend::weight_bytes() const {
-  uint64_t total = 0;
-  for (const Weight& w : weights_) total += w.memory.size();
-  return total;
 }
 
 void CpuBackend::lay_out_rows(const ops::Batch& batch) {
@@ -485,29 +479,14 @@ void CpuBackend::run(const ops::SelectRows& op) {
 
 void CpuBackend::copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) {
   for (size_t i = 0; i < layers_.size(); ++i) {
-    const KvLayout& head = layers_[i].head;
-    const size_t row_bytes = head.key_bytes * kPageKeys;
-    for (uint32_t h = 0; h < program_.kv_layers[i].n_kv_heads; ++h) {
-      const uint8_t* src = head_place(from, layers_[i], h);
-      uint8_t* dst = head_place(to, layers_[i], h);
-      for (size_t row = 0; row < head.k_rows; ++row)
-        std::memcpy(dst + row * row_bytes, src + row * row_bytes, n_tokens * head.key_bytes);
-      const size_t n_v_rows = (n_tokens + head.v_row_keys - 1) / head.v_row_keys;
-      std::memcpy(dst + head.v_offset(), src + head.v_offset(), n_v_rows * head.v_row_bytes);
+    for (uint32_t head = 0; head < program_.kv_layers[i].n_kv_heads; ++head) {
+      copy_kv_keys(layers_[i].head, head_place(from, layers_[i], head),
+                   head_place(to, layers_[i], head), n_tokens);
     }
   }
 }
 
 }  // namespace
-
-uint64_t kv_page_bytes(const ops::Program& program, ops::KvType type) {
-  uint64_t total = 0;
-  for (const ops::KvLayer& layer : program.kv_layers) {
-    total += kv_layout(static_cast<KvFormat>(type), layer.head_dim).bytes() * layer.n_kv_heads;
-  }
-  constexpr uint64_t kSystemPage = 4096;  // so that a page's memory can be given back alone
-  return (total + kSystemPage - 1) / kSystemPage * kSystemPage;
-}
 
 Result<std::unique_ptr<ops::Backend>> make_backend(const ops::Program& program,
                                                    const ops::BackendOptions& options) {

@@ -41,4 +41,7 @@ constexpr KvLayout kv_layout(KvFormat format, uint32_t head_dim) {
   return {head_dim, 4, 1, padded * 4};
 }
 
+// Copies the first n_keys keys and values of one page and kv head.
+void copy_kv_keys(const KvLayout& layout, const uint8_t* from, uint8_t* to, uint32_t n_keys);
+
 }  // namespace tempo9::cpu

@@ -72,6 +72,12 @@ Result<std::vector<Weight>> load_weights(const ops::Program& program, ThreadPool
   return weights;
 }
 
+uint64_t bytes_of(const std::vector<Weight>& weights) {
+  uint64_t total = 0;
+  for (const Weight& w : weights) total += w.memory.size();
+  return total;
+}
+
 void read_row(const Weight& weight, uint32_t row, float* out) {
   if (weight.packing) {
     const uint8_t* group = weight.memory.data() + weight.group_bytes * (row / kLanes);

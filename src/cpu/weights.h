@@ -27,6 +27,8 @@ struct Weight {
 // kResourceExhausted.
 Result<std::vector<Weight>> load_weights(const ops::Program& program, ThreadPool& pool);
 
+uint64_t bytes_of(const std::vector<Weight>& weights);  // in memory
+
 // One output's weights as f32: a token's embedding. out [n_in].
 void read_row(const Weight& weight, uint32_t row, float* out);
 

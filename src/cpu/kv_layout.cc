@@ -1,0 +1,26 @@
+#include "cpu/kv_layout.h"
+
+#include <cstring>
+
+#include "cpu/cpu.h"
+
+namespace tempo9::cpu {
+
+uint64_t kv_page_bytes(const ops::Program& program, ops::KvType type) {
+  uint64_t total = 0;
+  for (const ops::KvLayer& layer : program.kv_layers) {
+    total += kv_layout(static_cast<KvFormat>(type), layer.head_dim).bytes() * layer.n_kv_heads;
+  }
+  constexpr uint64_t kSystemPage = 4096;  // so that a page's memory can be given back alone
+  return (total + kSystemPage - 1) / kSystemPage * kSystemPage;
+}
+
+void copy_kv_keys(const KvLayout& layout, const uint8_t* from, uint8_t* to, uint32_t n_keys) {
+  const size_t row_bytes = layout.key_bytes * kPageKeys;
+  for (size_t row = 0; row < layout.k_rows; ++row)
+    std::memcpy(to + row * row_bytes, from + row * row_bytes, n_keys * layout.key_bytes);
+  const size_t n_v_rows = (n_keys + layout.v_row_keys - 1) / layout.v_row_keys;
+  std::memcpy(to + layout.v_offset(), from + layout.v_offset(), n_v_rows * layout.v_row_bytes);
+}
+
+}  // namespace tempo9::cpu
