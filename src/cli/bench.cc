@@ -118,17 +118,12 @@ class Benchmark {
   nlohmann::ordered_json json_ = nlohmann::ordered_json::object();
 };
 
-int report(const Error& error, int exit_code) {
-  fmt::print(stderr, "tempo9: {}\n", error.message);
-  return exit_code;
-}
-
 }  // namespace
 
 int run_bench(const std::vector<std::string>& args, const Environment& environment) {
   auto parsed = parse_bench_options(args, environment);
   if (!parsed) {
-    return report(parsed.error(),
+    return report(parsed.error().message,
                   parsed.error().code == ErrorCode::kInvalidArgument ? kExitUsage : kExitFailure);
   }
   if (parsed->help) {
@@ -136,7 +131,7 @@ int run_bench(const std::vector<std::string>& args, const Environment& environme
     return finish_output(kExitOk);
   }
   if (const Status done = Benchmark(std::move(parsed->options)).run(); !done)
-    return report(done.error(), kExitFailure);
+    return report(done.error().message, kExitFailure);
   return finish_output(kExitOk);
 }
 

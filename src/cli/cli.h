@@ -26,6 +26,9 @@ inline constexpr int kExitUsage = 2;    // the command line itself is wrong
 // The whole program: args without the program's name. Returns the exit code; never throws.
 int run(const std::vector<std::string>& args, const Environment& environment);
 
+// The end of a command that failed: says why on stderr and gives back exit_code.
+int report(const std::string& message, int exit_code);
+
 // The end of a command whose work is what it printed: exit_code, or kExitFailure with a message if
 // standard output did not take it.
 int finish_output(int exit_code);

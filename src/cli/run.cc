@@ -26,11 +26,6 @@ constexpr Subcommand kSubcommands[] = {
 
 constexpr const char* kLater[] = {"run", "pull", "list", "doctor", "quality"};
 
-int usage_failure(const std::string& message) {
-  fmt::print(stderr, "tempo9: {}\n", message);
-  return kExitUsage;
-}
-
 // A first word that is neither a flag nor a command is a model file; a slip of a command's name
 // should not be.
 int run_word(const std::vector<std::string>& args, const Environment& environment) {
@@ -39,14 +34,15 @@ int run_word(const std::vector<std::string>& args, const Environment& environmen
       word.find('/') != std::string::npos || word.find('.') != std::string::npos;
   if (looks_like_file) return run_serve(args, environment);
   for (const char* name : kLater) {
-    if (word == name) return usage_failure(fmt::format("{}: not available yet", word));
+    if (word == name) return report(fmt::format("{}: not available yet", word), kExitUsage);
   }
   std::vector<std::string> names;
   for (const Subcommand& command : kSubcommands) names.emplace_back(command.name);
   const std::string guess = nearest(word, names);
-  return usage_failure(fmt::format("\"{}\" is neither a command ({}) nor a .gguf file{}", word,
-                                   fmt::join(names, ", "),
-                                   guess.empty() ? "" : fmt::format("; did you mean {}?", guess)));
+  return report(fmt::format("\"{}\" is neither a command ({}) nor a .gguf file{}", word,
+                            fmt::join(names, ", "),
+                            guess.empty() ? "" : fmt::format("; did you mean {}?", guess)),
+                kExitUsage);
 }
 
 int dispatch(const std::vector<std::string>& args, const Environment& environment) {
@@ -64,10 +60,15 @@ int dispatch(const std::vector<std::string>& args, const Environment& environmen
 
 }  // namespace
 
+int report(const std::string& message, int exit_code) {
+  fmt::print(stderr, "tempo9: {}\n", message);
+  return exit_code;
+}
+
 int finish_output(int exit_code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
-  fmt::print(stderr, "tempo9: cannot write to standard output: {}\n", std::strerror(errno));
-  return kExitFailure;
+  return report(fmt::format("cannot write to standard output: {}", std::strerror(errno)),
+                kExitFailure);
 }
 
 int run(const std::vector<std::string>& args, const Environment& environment) {

@@ -219,17 +219,12 @@ class Serving {
   std::chrono::steady_clock::time_point drain_end_;
 };
 
-int report(const Error& error, int exit_code) {
-  fmt::print(stderr, "tempo9: {}\n", error.message);
-  return exit_code;
-}
-
 }  // namespace
 
 int run_serve(const std::vector<std::string>& args, const Environment& environment) {
   auto parsed = parse_serve_options(args, environment);
   if (!parsed) {
-    return report(parsed.error(),
+    return report(parsed.error().message,
                   parsed.error().code == ErrorCode::kInvalidArgument ? kExitUsage : kExitFailure);
   }
   if (parsed->help) {
@@ -244,7 +239,7 @@ int run_serve(const std::vector<std::string>& args, const Environment& environme
   std::signal(SIGPIPE, SIG_IGN);
   Serving serving(std::move(parsed->options));
   if (const Status started = serving.start(); !started)
-    return report(started.error(), kExitFailure);
+    return report(started.error().message, kExitFailure);
   return serving.run();
 }
 
