@@ -139,6 +139,28 @@ T9_SIMD void merge_cell(float* out, float* m, float* l, const float* cell_out, f
   *m = new_m;
 }
 
+// A cell's result goes into the running state, or stays behind it for merge_cells.
+template <F32 (*kExp)(F32)>
+T9_SIMD void end_cell(const AttentionArgs& args, float* out, float* m, float* l, float* cell_out,
+                      float cell_m, float cell_l) {
+  const uint32_t dim = padded_dim(args.head_dim);
+  if (args.cells != nullptr) {
+    cell_out[dim] = cell_m;
+    cell_out[dim + 1] = cell_l;
+  } else {
+    merge_cell<kExp>(out, m, l, cell_out, cell_m, cell_l, dim);
+  }
+}
+
+// The keys of the cell from cell_begin on that a row of the call sees, relative to the cell.
+T9_SIMD void seen_keys(const AttentionArgs& args, uint32_t row, uint32_t cell_begin,
+                       uint32_t n_keys, uint32_t* begin, uint32_t* end) {
+  const uint32_t past = args.first_position + row + 1;  // first key it does not see
+  const uint32_t first = args.window > 0 && past > args.window ? past - args.window : 0;
+  *begin = first > cell_begin ? first - cell_begin : 0;
+  *end = past > cell_begin ? (past - cell_begin < n_keys ? past - cell_begin : n_keys) : 0;
+}
+
 template <class Kv, int kN>
 static void attend_cell(const AttentionArgs& args, const QueryTile<kN>& t, const uint8_t* const* k,
                         const uint8_t* const* v, uint32_t n_keys, float* const* out,
@@ -152,14 +174,8 @@ static void attend_cell(const AttentionArgs& args, const QueryTile<kN>& t, const
   const uint32_t dim = padded_dim(args.head_dim);
   for (; d + 4 * kLanes <= dim; d += 4 * kLanes) weigh_values<Kv, kN, 4>(args, t, v, n_keys, d);
   for (; d < dim; d += kLanes) weigh_values<Kv, kN, 1>(args, t, v, n_keys, d);
-  for (int i = 0; i < kN; ++i) {
-    if (args.cells != nullptr) {
-      t.cell_out[i][dim] = cell_m[i];
-      t.cell_out[i][dim + 1] = cell_l[i];
-    } else {
-      merge_cell<exp>(out[i], m[i], l[i], t.cell_out[i], cell_m[i], cell_l[i], dim);
-    }
-  }
+  for (int i = 0; i < kN; ++i)
+    end_cell<exp>(args, out[i], m[i], l[i], t.cell_out[i], cell_m[i], cell_l[i]);
 }
 
 // Where a query's result of the cell that begins at a key is left, for calls that leave them.
@@ -188,10 +204,7 @@ static void attend_tile(const AttentionArgs& args, const AttentionState& s, uint
     t.scores[i] = s.scores + size_t{i} * kCellKeys;
     t.cell_out[i] = args.cells != nullptr ? cell_place(args, cell_begin, index)
                                           : s.cell_out + size_t{i} * padded_dim(args.head_dim);
-    const uint32_t end = args.first_position + row + 1;  // first key it does not see
-    const uint32_t begin = args.window > 0 && end > args.window ? end - args.window : 0;
-    t.begin[i] = begin > cell_begin ? begin - cell_begin : 0;
-    t.end[i] = end > cell_begin ? (end - cell_begin < n_keys ? end - cell_begin : n_keys) : 0;
+    seen_keys(args, row, cell_begin, n_keys, &t.begin[i], &t.end[i]);
     out[i] = s.out + size_t{index} * padded_dim(args.head_dim);
     m[i] = s.m + index;
     l[i] = s.l + index;

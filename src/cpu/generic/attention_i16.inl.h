@@ -207,10 +207,7 @@ static void attend_tile_i16(const AttentionArgs& args, const AttentionStateI16& 
     t.weight_scale[i] = s.weight_scale + size_t{i} * (kCellKeys / kPageKeys);
     t.cell_out[i] =
         args.cells != nullptr ? cell_place(args, cell_begin, index) : s.cell_out + size_t{i} * dim;
-    const uint32_t end = args.first_position + row + 1;  // first key it does not see
-    const uint32_t begin = args.window > 0 && end > args.window ? end - args.window : 0;
-    t.begin[i] = begin > cell_begin ? begin - cell_begin : 0;
-    t.end[i] = end > cell_begin ? (end - cell_begin < n_keys ? end - cell_begin : n_keys) : 0;
+    seen_keys(args, row, cell_begin, n_keys, &t.begin[i], &t.end[i]);
   }
   const uint32_t n_pages = n_keys / kPageKeys;
   uint32_t page = 0;
@@ -228,13 +225,8 @@ static void attend_tile_i16(const AttentionArgs& args, const AttentionStateI16& 
   for (; d < dim; d += kLanes) weigh_values_i16<kN, 1>(t, v, n_pages, dim, d);
   for (uint32_t i = 0; i < kN; ++i) {
     const uint32_t index = first + i;
-    if (args.cells != nullptr) {
-      t.cell_out[i][dim] = cell_m[i];
-      t.cell_out[i][dim + 1] = cell_l[i];
-    } else {
-      merge_cell<exp2>(s.out + size_t{index} * dim, s.m + index, s.l + index, t.cell_out[i],
-                       cell_m[i], cell_l[i], dim);
-    }
+    end_cell<exp2>(args, s.out + size_t{index} * dim, s.m + index, s.l + index, t.cell_out[i],
+                   cell_m[i], cell_l[i]);
   }
 }
 
