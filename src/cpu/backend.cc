@@ -183,12 +183,7 @@ Status CpuBackend::plan_scratch() {
           scratch_bytes_, attention_scratch_bytes(attention->n_heads / kv.n_kv_heads, kv.head_dim));
     }
   }
-  for (const Weight& w : weights_) {
-    // A panel and partial sums, or two f32 groups and a row for weights that have no packing.
-    const size_t unpacked = size_t{w.n_in} * sizeof(float) * (kChunkGroups * kLanes + 1);
-    scratch_bytes_ =
-        std::max(scratch_bytes_, w.packing ? linear_scratch_bytes(options_.max_rows) : unpacked);
-  }
+  scratch_bytes_ = std::max(scratch_bytes_, linear_scratch_bytes(options_.max_rows));
   scratch_bytes_ = (scratch_bytes_ + 4095) / 4096 * 4096;
   T9_TRY(scratch_, Memory::reserve(scratch_bytes_ * pool_.size()));
   return {};
@@ -308,37 +303,17 @@ void CpuBackend::product(const std::vector<Chunk>& chunks, const Activation& x, 
 
 void CpuBackend::product_chunk(const Chunk& chunk, LinearArgs args, uint32_t thread) {
   const Weight& w = *chunk.weight;
-  uint8_t* scratch = scratch_.data() + scratch_bytes_ * thread;
   args.n_in = w.n_in;
   args.n_out = w.n_out;
   args.out += chunk.first_column;
   if (args.bias != nullptr) args.bias += chunk.first_column;
-  if (w.packing) {
-    args.weights = w.memory.data();
-    args.scale = w.scale;
-    args.group_bytes = w.group_bytes;
-    args.group_begin = chunk.group_begin;
-    args.group_end = chunk.group_end;
-    args.scratch = scratch;
-    kernels_.linear[static_cast<size_t>(*w.packing)](args);
-    return;
-  }
-  // No packing: decode the groups to f32 and use that kernel.
-  const size_t group_floats = size_t{w.n_in} * kLanes;
-  auto* panel = reinterpret_cast<float*>(scratch);
-  for (uint32_t group = chunk.group_begin; group < chunk.group_end; ++group) {
-    decode_group(w, group, panel + group_floats * kChunkGroups,
-                 panel + group_floats * (group - chunk.group_begin));
-  }
-  const uint32_t column = chunk.group_begin * kLanes;
-  args.weights = scratch;
-  args.group_bytes = group_floats * sizeof(float);
-  args.group_begin = 0;
-  args.group_end = chunk.group_end - chunk.group_begin;
-  args.n_out = w.n_out - column;
-  args.out += column;
-  if (args.bias != nullptr) args.bias += column;
-  kernels_.linear[static_cast<size_t>(Packing::kF32)](args);
+  args.weights = w.memory.data();
+  args.scale = w.scale;
+  args.group_bytes = w.group_bytes;
+  args.group_begin = chunk.group_begin;
+  args.group_end = chunk.group_end;
+  args.scratch = scratch_.data() + scratch_bytes_ * thread;
+  kernels_.linear[static_cast<size_t>(*w.packing)](args);
 }
 
 void CpuBackend::run(const ops::RopeAppend& op) {

@@ -128,7 +128,8 @@ TEST_P(BackendTest, AgreesWithTheInterpreterOnFloatWeights) {
 TEST_P(BackendTest, QuantisedWeightsStayWithinTheActivationsError) {
   for (const DType type :
        {DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0, DType::kQ4_K,
-        DType::kQ5_K, DType::kQ6_K, DType::kQ2_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kTQ2_0}) {
+        DType::kQ5_K, DType::kQ6_K, DType::kQ2_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kTQ2_0,
+        DType::kQ3_K, DType::kIQ2_S, DType::kIQ3_XXS}) {
     const Toy toy(type, 256, 128);
     const auto tokens = random_tokens(40, 2);
     const auto want = ops::interpret(toy.program, tokens);

@@ -25,6 +25,9 @@ enum class Packing : uint8_t {
   kQ5_0,
   kQ5_1,
   kQ8_0,
+  kQ8_1,
+  kQ2_K,
+  kQ3_K,
   kQ4_K,
   kQ5_K,
   kQ6_K,
@@ -32,11 +35,22 @@ enum class Packing : uint8_t {
   kIQ4_XS,
   kMXFP4,
   kNVFP4,
+  kQ1_0,
+  kQ2_0,
+  kTQ1_0,
+  kTQ2_0,
+  kIQ1_S,
+  kIQ1_M,
+  kIQ2_XXS,
+  kIQ2_XS,
+  kIQ2_S,
+  kIQ3_XXS,
+  kIQ3_S,
   kF32,
   kF16,
   kBF16
 };
-inline constexpr size_t kNumQuantPackings = 12;
+inline constexpr size_t kNumQuantPackings = 26;
 inline constexpr size_t kNumPackings = kNumQuantPackings + 3;
 
 // 32 int8 activations, with their sums in the forms that weights with a zero point or minima start
@@ -80,7 +94,7 @@ struct LinearArgs {
 // first-level cache; between panels the rows' partial sums wait in scratch.
 inline constexpr uint32_t kPanelBlocks = 16;
 inline constexpr uint32_t kMaxTileGroups = 2;
-inline constexpr size_t kPanelBytes = kPanelBlocks * kMaxTileGroups * (8 * 64 + 3 * 64);
+inline constexpr size_t kPanelBytes = kPanelBlocks * kMaxTileGroups * (8 * 64 + 4 * 64);
 inline size_t linear_scratch_bytes(uint32_t n_rows) {
   return kPanelBytes + size_t{n_rows} * kMaxTileGroups * kLanes * sizeof(float);
 }

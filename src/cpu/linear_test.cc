@@ -14,10 +14,12 @@ namespace tempo9::cpu {
 namespace {
 
 constexpr float kScale = 1.25f;  // of the matrix
-constexpr DType kTypes[] = {DType::kQ4_0,   DType::kQ4_1,   DType::kQ5_0,  DType::kQ5_1,
-                            DType::kQ8_0,   DType::kQ4_K,   DType::kQ5_K,  DType::kQ6_K,
-                            DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4, DType::kNVFP4,
-                            DType::kF32,    DType::kF16,    DType::kBF16};
+constexpr DType kTypes[] = {
+    DType::kQ4_0,    DType::kQ4_1,  DType::kQ5_0,  DType::kQ5_1,    DType::kQ8_0,   DType::kQ8_1,
+    DType::kQ2_K,    DType::kQ3_K,  DType::kQ4_K,  DType::kQ5_K,    DType::kQ6_K,   DType::kIQ4_NL,
+    DType::kIQ4_XS,  DType::kMXFP4, DType::kNVFP4, DType::kQ1_0,    DType::kQ2_0,   DType::kTQ1_0,
+    DType::kTQ2_0,   DType::kIQ1_S, DType::kIQ1_M, DType::kIQ2_XXS, DType::kIQ2_XS, DType::kIQ2_S,
+    DType::kIQ3_XXS, DType::kIQ3_S, DType::kF32,   DType::kF16,     DType::kBF16};
 
 // Rows of activations in f32 and int8, with a few outliers so that block exponents differ.
 struct Rows {

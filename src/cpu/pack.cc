@@ -3,9 +3,11 @@
 #include <bit>
 #include <cstring>
 
+#include "cpu/pack_grids.h"
 #include "quant/half.h"
 #include "quant/iq4_nl.h"
 #include "quant/mxfp4.h"
+#include "quant/tq1_0.h"
 
 namespace tempo9::cpu {
 namespace {
@@ -16,38 +18,61 @@ enum class Scales : uint8_t {
   kF16,
   kF16Min,       // f16 scales, then f16 minima
   kF16U8Min,     // both, then a byte per block for each of them
+  kF16U4Min,     // both, then a byte per 16 inputs: scale in the low half, minimum in the high one
   kF16I8,        // f16, then a signed byte per block
   kF16I8Halves,  // f16, then a signed byte per 16 inputs
   kE4m3Halves,   // an 8-bit float per 16 inputs
-  kExponent      // a byte: the exponent bits of a float
+  kExponent,     // a byte: the exponent bits of a float
+  kGrid          // all by cpu/pack_grids.h
 };
 
 struct Layout {
   DType type;
-  uint32_t n_blocks;  // blocks of 32 a unit
-  uint32_t unit_bytes;
-  int zero;  // value of a stored 0, negated
+  uint32_t n_blocks;    // blocks of 32 a unit
+  uint32_t unit_bytes;  // 0 for kGrid: see grid_unit_bytes
+  int zero;             // value of a stored 0, negated
   Scales scales;
-  uint32_t block_begin;  // first block's bytes
-  uint32_t block_bytes;
-  uint32_t high_bits;  // 0, 1 or 2 bits a weight in planes after the nibbles; 4: whole bytes
-  int (*level)(int) = nullptr;  // what a nibble stands for, where that is no number
+  uint32_t block_begin = 0;  // first block's bytes
+  uint32_t block_bytes = 0;
+  uint32_t low_bits = 0;        // of a weight that stand together in fields: 0, 2, 4 or 8
+  uint32_t high_bits = 0;       // in planes after them: 0, 1 or 2
+  int (*level)(int) = nullptr;  // what a stored weight stands for, where that is no number
 };
 
+constexpr int one_bit(int q) { return 2 * q - 1; }
+
 constexpr Layout kLayouts[kNumQuantPackings] = {
-    {DType::kQ4_0, 1, 288, 8, Scales::kF16, 32, 256, 0},
-    {DType::kQ4_1, 1, 320, 0, Scales::kF16Min, 64, 256, 0},
-    {DType::kQ5_0, 1, 352, 16, Scales::kF16, 32, 320, 1},
-    {DType::kQ5_1, 1, 384, 0, Scales::kF16Min, 64, 320, 1},
-    {DType::kQ8_0, 1, 544, 128, Scales::kF16, 32, 512, 4},
-    {DType::kQ4_K, 8, 2368, 0, Scales::kF16U8Min, 320, 256, 0},
-    {DType::kQ5_K, 8, 2880, 0, Scales::kF16U8Min, 320, 320, 1},
-    {DType::kQ6_K, 8, 3360, 32, Scales::kF16I8Halves, 288, 384, 2},
-    {DType::kIQ4_NL, 1, 288, 0, Scales::kF16, 32, 256, 0, quant::iq4_level},
-    {DType::kIQ4_XS, 8, 2208, 0, Scales::kF16I8, 160, 256, 0, quant::iq4_level},
-    {DType::kMXFP4, 1, 272, 0, Scales::kExponent, 16, 256, 0, quant::e2m1_doubled},
-    {DType::kNVFP4, 2, 576, 0, Scales::kE4m3Halves, 64, 256, 0, quant::e2m1_doubled},
+    {DType::kQ4_0, 1, 288, 8, Scales::kF16, 32, 256, 4, 0},
+    {DType::kQ4_1, 1, 320, 0, Scales::kF16Min, 64, 256, 4, 0},
+    {DType::kQ5_0, 1, 352, 16, Scales::kF16, 32, 320, 4, 1},
+    {DType::kQ5_1, 1, 384, 0, Scales::kF16Min, 64, 320, 4, 1},
+    {DType::kQ8_0, 1, 544, 128, Scales::kF16, 32, 512, 8, 0},
+    {DType::kQ8_1, 1, 544, 128, Scales::kF16, 32, 512, 8, 0},
+    {DType::kQ2_K, 8, 1344, 0, Scales::kF16U4Min, 320, 128, 2, 0},
+    {DType::kQ3_K, 8, 1824, 4, Scales::kF16I8Halves, 288, 192, 2, 1},
+    {DType::kQ4_K, 8, 2368, 0, Scales::kF16U8Min, 320, 256, 4, 0},
+    {DType::kQ5_K, 8, 2880, 0, Scales::kF16U8Min, 320, 320, 4, 1},
+    {DType::kQ6_K, 8, 3360, 32, Scales::kF16I8Halves, 288, 384, 4, 2},
+    {DType::kIQ4_NL, 1, 288, 0, Scales::kF16, 32, 256, 4, 0, quant::iq4_level},
+    {DType::kIQ4_XS, 8, 2208, 0, Scales::kF16I8, 160, 256, 4, 0, quant::iq4_level},
+    {DType::kMXFP4, 1, 272, 0, Scales::kExponent, 16, 256, 4, 0, quant::e2m1_doubled},
+    {DType::kNVFP4, 2, 576, 0, Scales::kE4m3Halves, 64, 256, 4, 0, quant::e2m1_doubled},
+    {DType::kQ1_0, 4, 288, 0, Scales::kF16, 32, 64, 0, 1, one_bit},
+    {DType::kQ2_0, 2, 288, 1, Scales::kF16, 32, 128, 2, 0},
+    {DType::kTQ1_0, 8, 1056, 1, Scales::kF16, 32, 128, 2, 0},
+    {DType::kTQ2_0, 8, 1056, 1, Scales::kF16, 32, 128, 2, 0},
+    {DType::kIQ1_S, 8, 0, 0, Scales::kGrid},
+    {DType::kIQ1_M, 8, 0, 0, Scales::kGrid},
+    {DType::kIQ2_XXS, 8, 0, 0, Scales::kGrid},
+    {DType::kIQ2_XS, 8, 0, 0, Scales::kGrid},
+    {DType::kIQ2_S, 8, 0, 0, Scales::kGrid},
+    {DType::kIQ3_XXS, 8, 0, 0, Scales::kGrid},
+    {DType::kIQ3_S, 8, 0, 0, Scales::kGrid},
 };
+size_t unit_bytes(const Layout& layout) {
+  return layout.scales == Scales::kGrid ? grid_unit_bytes(layout.type) : layout.unit_bytes;
+}
+
 constexpr DType kFloatTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
 
 // One file block, taken apart: stored weights (zero point not removed) and scales.
@@ -99,6 +124,41 @@ void read_k_block(const uint8_t* p, bool fifth_bits, Unit& u) {
       u.q[32 * block + i] = q;
     }
   }
+}
+
+// Two bits a weight, as Q2_K, Q3_K and TQ2_0 have them.
+void unpack_pairs(const uint8_t* p, uint8_t* q) {
+  for (int i = 0; i < 256; ++i)
+    q[i] = static_cast<uint8_t>(p[32 * (i / 128) + i % 32] >> (2 * ((i / 32) % 4)) & 3);
+}
+
+void read_q2_k(const uint8_t* p, Unit& u) {
+  std::memcpy(u.scales, p, 16);
+  unpack_pairs(p + 16, u.q);
+  u.d = read_u16(p + 80);
+  u.m = read_u16(p + 82) ^ 0x8000u;
+}
+
+void read_q3_k(const uint8_t* p, Unit& u) {
+  unpack_pairs(p + 32, u.q);
+  for (int i = 0; i < 256; ++i)
+    u.q[i] = static_cast<uint8_t>(u.q[i] | (p[i % 32] >> (i / 32) & 1) << 2);
+  const uint8_t* scales = p + 96;  // six bits each: four of 16, then two of 16
+  for (int i = 0; i < 16; ++i) {
+    const int low = scales[i % 8] >> (4 * (i / 8)) & 15,
+              high = scales[8 + i % 4] >> (2 * (i / 4)) & 3;
+    u.scales[i] = static_cast<uint8_t>((low | high << 4) - 32);
+  }
+  u.d = read_u16(p + 108);
+}
+
+void read_tq1_0(const uint8_t* p, Unit& u) {
+  for (int i = 0; i < 160; ++i) u.q[i] = static_cast<uint8_t>(quant::trit(p[i % 32], i / 32));
+  for (int i = 0; i < 80; ++i)
+    u.q[160 + i] = static_cast<uint8_t>(quant::trit(p[32 + i % 16], i / 16));
+  for (int i = 0; i < 16; ++i)
+    u.q[240 + i] = static_cast<uint8_t>(quant::trit(p[48 + i % 4], i / 4));
+  u.d = read_u16(p + 52);
 }
 
 void read_q6_k(const uint8_t* p, Unit& u) {
@@ -160,6 +220,9 @@ void read_unit(DType type, const uint8_t* p, Unit& u) {
     case DType::kQ8_0:
       for (int i = 0; i < 32; ++i) u.q[i] = p[2 + i] ^ 0x80;
       break;
+    case DType::kQ8_1:
+      for (int i = 0; i < 32; ++i) u.q[i] = p[4 + i] ^ 0x80;
+      break;
     case DType::kMXFP4:
       // Half the scale goes with doubled levels. Below 2^-126 floats are subnormal, and kernels
       // flush those to zero.
@@ -172,8 +235,27 @@ void read_unit(DType type, const uint8_t* p, Unit& u) {
     case DType::kNVFP4:
       read_nvfp4(p, u);
       break;
+    case DType::kQ2_K:
+      read_q2_k(p, u);
+      break;
+    case DType::kQ3_K:
+      read_q3_k(p, u);
+      break;
     case DType::kQ6_K:
       read_q6_k(p, u);
+      break;
+    case DType::kQ1_0:
+      for (int i = 0; i < 128; ++i) u.q[i] = p[2 + i / 8] >> (i % 8) & 1;
+      break;
+    case DType::kQ2_0:
+      for (int i = 0; i < 64; ++i) u.q[i] = p[2 + i / 4] >> (2 * (i % 4)) & 3;
+      break;
+    case DType::kTQ1_0:
+      read_tq1_0(p, u);
+      break;
+    case DType::kTQ2_0:
+      unpack_pairs(p, u.q);
+      u.d = read_u16(p + 64);
       break;
     default:
       read_k_block(p, type == DType::kQ5_K, u);
@@ -182,34 +264,40 @@ void read_unit(DType type, const uint8_t* p, Unit& u) {
 
 void write_u16(uint8_t* p, uint16_t value) { std::memcpy(p, &value, sizeof value); }
 
-// Stored weight k (0 to 31) of a column in a packed block: register k / 4, byte 4 * column + k % 4.
-void put_weight(uint8_t* block, uint32_t high_bits, uint32_t k, uint32_t column, uint8_t q) {
+// Where stored weight k (0 to 31) of a column is in a packed block: register k / 4, byte
+// 4 * column + k % 4 of it. Fields of four bits pair registers j and j + 4 in a byte, those of two
+// bits j, j + 1, j + 2, j + 3; single bits are the registers' masks.
+struct Field {
+  uint32_t byte, shift;
+};
+Field field_of(uint32_t bits, uint32_t k, uint32_t column) {
   const uint32_t j = k / 4, at = 4 * column + k % 4;
-  if (high_bits == 4) {
-    block[64 * j + at] = q;
-    return;
-  }
-  uint8_t& nibbles = block[64 * (j % 4) + at];
-  nibbles = static_cast<uint8_t>(nibbles | (q & 15) << (j < 4 ? 0 : 4));
-  uint8_t* planes = block + 256;
-  if (high_bits == 1) {
-    planes[8 * j + at / 8] = static_cast<uint8_t>(planes[8 * j + at / 8] | (q >> 4) << (at % 8));
-  } else if (high_bits == 2) {
-    uint8_t& plane = planes[64 * (j / 4) + at];
-    plane = static_cast<uint8_t>(plane | (q >> 4) << (2 * (j % 4)));
-  }
+  if (bits == 8) return {64 * j + at, 0};
+  if (bits == 4) return {64 * (j % 4) + at, j < 4 ? 0u : 4u};
+  if (bits == 2) return {64 * (j / 4) + at, 2 * (j % 4)};
+  return {8 * j + at / 8, at % 8};
 }
 
-uint8_t get_weight(const uint8_t* block, uint32_t high_bits, uint32_t k, uint32_t column) {
-  const uint32_t j = k / 4, at = 4 * column + k % 4;
-  if (high_bits == 4) return block[64 * j + at];
-  const uint8_t nibbles = block[64 * (j % 4) + at];
-  uint8_t q = j < 4 ? nibbles & 15 : nibbles >> 4;
-  const uint8_t* planes = block + 256;
-  if (high_bits == 1) q = static_cast<uint8_t>(q | ((planes[8 * j + at / 8] >> (at % 8)) & 1) << 4);
-  if (high_bits == 2)
-    q = static_cast<uint8_t>(q | ((planes[64 * (j / 4) + at] >> (2 * (j % 4))) & 3) << 4);
-  return q;
+void put_bits(uint8_t* fields, uint32_t bits, uint32_t k, uint32_t column, int value) {
+  if (bits == 0) return;
+  const Field field = field_of(bits, k, column);
+  fields[field.byte] = static_cast<uint8_t>(fields[field.byte] | value << field.shift);
+}
+
+int get_bits(const uint8_t* fields, uint32_t bits, uint32_t k, uint32_t column) {
+  if (bits == 0) return 0;
+  const Field field = field_of(bits, k, column);
+  return fields[field.byte] >> field.shift & ((1 << bits) - 1);
+}
+
+void put_weight(const Layout& layout, uint8_t* block, uint32_t k, uint32_t column, uint8_t q) {
+  put_bits(block, layout.low_bits, k, column, q & ((1 << layout.low_bits) - 1));
+  put_bits(block + 64 * layout.low_bits, layout.high_bits, k, column, q >> layout.low_bits);
+}
+
+int get_weight(const Layout& layout, const uint8_t* block, uint32_t k, uint32_t column) {
+  return get_bits(block, layout.low_bits, k, column) |
+         get_bits(block + 64 * layout.low_bits, layout.high_bits, k, column) << layout.low_bits;
 }
 
 void pack_unit(const Layout& layout, const Unit& u, uint32_t column, uint8_t* out) {
@@ -223,8 +311,10 @@ void pack_unit(const Layout& layout, const Unit& u, uint32_t column, uint8_t* ou
   } else {
     write_u16(out + 2 * column, u.d);
   }
-  if (layout.scales == Scales::kF16Min || layout.scales == Scales::kF16U8Min)
+  if (layout.scales == Scales::kF16Min || layout.scales == Scales::kF16U8Min ||
+      layout.scales == Scales::kF16U4Min)
     write_u16(out + 32 + 2 * column, u.m);
+  if (layout.scales == Scales::kF16U4Min) put_bytes(64, u.scales, 16);
   if (layout.scales == Scales::kF16U8Min) {
     put_bytes(64, u.scales, 8);
     put_bytes(192, u.mins, 8);
@@ -232,8 +322,8 @@ void pack_unit(const Layout& layout, const Unit& u, uint32_t column, uint8_t* ou
   if (layout.scales == Scales::kF16I8) put_bytes(32, u.scales, 8);
   if (layout.scales == Scales::kF16I8Halves) put_bytes(32, u.scales, 16);
   for (uint32_t i = 0; i < 32 * layout.n_blocks; ++i) {
-    put_weight(out + layout.block_begin + layout.block_bytes * (i / 32), layout.high_bits, i % 32,
-               column, u.q[i]);
+    put_weight(layout, out + layout.block_begin + layout.block_bytes * (i / 32), i % 32, column,
+               u.q[i]);
   }
 }
 
@@ -256,6 +346,10 @@ ScaleAndMin scale_at(const Layout& layout, const uint8_t* unit, uint32_t column,
     case Scales::kF16U8Min:
       return {f16(0) * static_cast<float>(byte(64, in_unit / 32)),
               f16(32) * static_cast<float>(byte(192, in_unit / 32))};
+    case Scales::kF16U4Min: {
+      const int both = byte(64, in_unit / 16);
+      return {f16(0) * static_cast<float>(both & 15), f16(32) * static_cast<float>(both >> 4)};
+    }
     case Scales::kF16I8:
       return {f16(0) * i8(32, in_unit / 32), 0};
     case Scales::kF16I8Halves:
@@ -264,6 +358,7 @@ ScaleAndMin scale_at(const Layout& layout, const uint8_t* unit, uint32_t column,
       // As an f16's exponent and mantissa they are 2^8 too small; half is wanted.
       return {quant::f16_to_f32(static_cast<uint16_t>(byte(0, in_unit / 16) << 7)) * 128.0f, 0};
     case Scales::kExponent:
+    case Scales::kGrid:
       break;
   }
   return {std::bit_cast<float>(static_cast<uint32_t>(byte(0, 0)) << 23), 0};
@@ -285,7 +380,7 @@ size_t packed_group_bytes(Packing packing, uint32_t n_in) {
   if (packing == Packing::kF32) return size_t{n_in} * 64;
   if (packing > Packing::kF32) return size_t{n_in} * 32;
   const Layout& layout = kLayouts[static_cast<size_t>(packing)];
-  return size_t{n_in} / (32 * layout.n_blocks) * layout.unit_bytes;
+  return size_t{n_in} / (32 * layout.n_blocks) * unit_bytes(layout);
 }
 
 void pack_group(Packing packing, const uint8_t* src, size_t row_bytes, uint32_t n_in,
@@ -301,9 +396,14 @@ void pack_group(Packing packing, const uint8_t* src, size_t row_bytes, uint32_t 
     const Layout& layout = kLayouts[static_cast<size_t>(packing)];
     const uint32_t source_bytes = dtype_info(layout.type).block_bytes;
     for (uint32_t i = 0; i < n_in / (32 * layout.n_blocks); ++i) {
+      if (layout.scales == Scales::kGrid) {
+        pack_grid_block(layout.type, row + size_t{source_bytes} * i, column,
+                        out + unit_bytes(layout) * i);
+        continue;
+      }
       Unit unit;
       read_unit(layout.type, row + size_t{source_bytes} * i, unit);
-      pack_unit(layout, unit, column, out + size_t{layout.unit_bytes} * i);
+      pack_unit(layout, unit, column, out + unit_bytes(layout) * i);
     }
   }
 }
@@ -323,12 +423,18 @@ void unpack_column(Packing packing, const uint8_t* group, uint32_t n_in, uint32_
     return;
   }
   const Layout& layout = kLayouts[static_cast<size_t>(packing)];
+  if (layout.scales == Scales::kGrid) {
+    for (uint32_t i = 0; i < n_in / 256; ++i) {
+      unpack_grid_block(layout.type, group + unit_bytes(layout) * i, column, out + size_t{256} * i);
+    }
+    return;
+  }
   for (uint32_t k = 0; k < n_in; ++k) {
     const uint32_t in_unit = k % (32 * layout.n_blocks), b = in_unit / 32;
-    const uint8_t* unit = group + size_t{layout.unit_bytes} * (k / (32 * layout.n_blocks));
+    const uint8_t* unit = group + unit_bytes(layout) * (k / (32 * layout.n_blocks));
     const ScaleAndMin s = scale_at(layout, unit, column, in_unit);
-    const int q = get_weight(unit + layout.block_begin + layout.block_bytes * b, layout.high_bits,
-                             k % 32, column);
+    const int q =
+        get_weight(layout, unit + layout.block_begin + layout.block_bytes * b, k % 32, column);
     const int value = layout.level != nullptr ? layout.level(q) : q - layout.zero;
     out[k] = s.scale * static_cast<float>(value) + s.min;
   }

@@ -11,8 +11,7 @@
 
 namespace tempo9::cpu {
 
-// How a type is packed; nothing for types without a layout of their own (they are decoded to f32 as
-// they are used).
+// How a type is packed; nothing for types that hold no weights.
 std::optional<Packing> packing_of(DType type);
 inline bool is_quantized(Packing packing) { return packing < Packing::kF32; }
 

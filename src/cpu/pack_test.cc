@@ -41,17 +41,20 @@ TEST_P(PackTest, UnpackedColumnsAreTheFilesWeights) {
 TEST_P(PackTest, PackedSizeIsNearTheFiles) {
   const DTypeInfo& info = dtype_info(GetParam());
   const double file = 16.0 * 2048 / info.block_elements * info.block_bytes;
-  EXPECT_LE(static_cast<double>(packed_group_bytes(*packing_of(GetParam()), 2048)), 1.03 * file);
+  // Five trits a byte are not worth taking apart in every product.
+  const double most = GetParam() == DType::kTQ1_0 ? 1.23 : 1.07;
+  EXPECT_LE(static_cast<double>(packed_group_bytes(*packing_of(GetParam()), 2048)), most * file);
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, PackTest,
-                         testing::Values(DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
-                                         DType::kQ8_0, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,
-                                         DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4,
-                                         DType::kNVFP4, DType::kF32, DType::kF16, DType::kBF16),
-                         [](const auto& instance) {
-                           return std::string(dtype_info(instance.param).name);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Formats, PackTest,
+    testing::Values(DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0,
+                    DType::kQ8_1, DType::kQ2_K, DType::kQ3_K, DType::kQ4_K, DType::kQ5_K,
+                    DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4, DType::kNVFP4,
+                    DType::kQ1_0, DType::kQ2_0, DType::kTQ1_0, DType::kTQ2_0, DType::kIQ1_S,
+                    DType::kIQ1_M, DType::kIQ2_XXS, DType::kIQ2_XS, DType::kIQ2_S, DType::kIQ3_XXS,
+                    DType::kIQ3_S, DType::kF32, DType::kF16, DType::kBF16),
+    [](const auto& instance) { return std::string(dtype_info(instance.param).name); });
 
 }  // namespace
 }  // namespace tempo9::cpu

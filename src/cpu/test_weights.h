@@ -42,7 +42,12 @@ inline std::vector<uint8_t> random_weights(DType type, uint32_t n_in, uint32_t n
       {DType::kQ5_K, 63 * 31, {0, 2}}, {DType::kQ6_K, 128 * 32, {208}},
       {DType::kQ2_K, 45, {80, 82}},    {DType::kQ3_K, 128, {108}},
       {DType::kIQ4_NL, 127, {0}},      {DType::kIQ4_XS, 32 * 127, {0}},
-      {DType::kTQ2_0, 2, {64}},
+      {DType::kTQ2_0, 2, {64}},        {DType::kTQ1_0, 2, {52}},
+      {DType::kQ8_1, 128, {0, 2}},     {DType::kQ1_0, 1, {0}},
+      {DType::kQ2_0, 2, {0}},          {DType::kIQ1_S, 15, {0}},
+      {DType::kIQ2_XXS, 170, {0}},     {DType::kIQ2_XS, 170, {0}},
+      {DType::kIQ2_S, 170, {0}},       {DType::kIQ3_XXS, 480, {0}},
+      {DType::kIQ3_S, 465, {0}},
   };
   for (const ScaleAt& entry : kScales) {
     if (entry.type != type) continue;
@@ -51,6 +56,13 @@ inline std::vector<uint8_t> random_weights(DType type, uint32_t n_in, uint32_t n
         const uint16_t half = quant::f32_to_f16(normal(random) * 2.0f / entry.reach);
         std::memcpy(&out[block + offset], &half, 2);
       }
+    }
+  }
+  // IQ1_M's d, about 0.05, is scattered over four words.
+  for (size_t block = 0; type == DType::kIQ1_M && block < out.size(); block += info.block_bytes) {
+    for (size_t n = 0; n < 4; ++n) {
+      uint8_t& byte = out[block + 49 + 2 * n];
+      byte = static_cast<uint8_t>((byte & 15) | (0x2A00 + random() % 256) >> (4 * n) << 4);
     }
   }
   for (size_t block = 0; type == DType::kMXFP4 && block < out.size(); block += info.block_bytes)

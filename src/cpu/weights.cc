@@ -90,13 +90,4 @@ void read_row(const Weight& weight, uint32_t row, float* out) {
   for (uint32_t k = 0; weight.scale != 1.0f && k < weight.n_in; ++k) out[k] *= weight.scale;
 }
 
-void decode_group(const Weight& weight, uint32_t group, float* row, float* out) {
-  const uint32_t n = std::min(kLanes, weight.n_out - group * kLanes);
-  if (n < kLanes) std::memset(out, 0, size_t{weight.n_in} * kLanes * sizeof(float));
-  for (uint32_t column = 0; column < n; ++column) {
-    read_row(weight, group * kLanes + column, row);
-    for (size_t k = 0; k < weight.n_in; ++k) out[k * kLanes + column] = row[k];
-  }
-}
-
 }  // namespace tempo9::cpu

@@ -13,7 +13,7 @@ namespace tempo9::cpu {
 
 struct Weight {
   DType type = DType::kF32;
-  std::optional<Packing> packing;  // none: rows as in the file, decoded to f32 as they are used
+  std::optional<Packing> packing;  // none: rows as in the file, read by embeddings only
   uint32_t n_in = 0, n_out = 0, n_groups = 0;
   float scale = 1.0f;
   size_t group_bytes = 0;  // packed; a file row's bytes otherwise
@@ -31,9 +31,5 @@ uint64_t bytes_of(const std::vector<Weight>& weights);  // in memory
 
 // One output's weights as f32: a token's embedding. out [n_in].
 void read_row(const Weight& weight, uint32_t row, float* out);
-
-// A group of 16 outputs of a weight without packing, as Packing::kF32 would hold it. row: scratch
-// [n_in].
-void decode_group(const Weight& weight, uint32_t group, float* row, float* out);
 
 }  // namespace tempo9::cpu

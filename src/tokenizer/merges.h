@@ -1,6 +1,7 @@
 // Byte-pair merging: which neighbours become one token, and in which order.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -18,16 +19,33 @@ struct Merge {
 // The merges of a vocabulary. Filled at load, then immutable.
 class MergeTable {
  public:
-  void reserve(size_t n) { merges_.reserve(n); }
+  void reserve(size_t n) {
+    merges_.reserve(n);
+    maybe_.assign(std::bit_ceil(n / 4 + 1), 0);
+  }
   // The first merge of a pair stays. Requires: left, right >= 0, and no more merges than reserved.
-  void add(TokenId left, TokenId right, Merge merge) { merges_.insert(key(left, right), merge); }
-  const Merge* find(TokenId left, TokenId right) const { return merges_.find(key(left, right)); }
+  void add(TokenId left, TokenId right, Merge merge) {
+    merges_.insert(key(left, right), merge);
+    const uint64_t h = mix(key(left, right));
+    maybe_[word_of(h)] |= bit(h);
+  }
+  const Merge* find(TokenId left, TokenId right) const {
+    const uint64_t h = mix(key(left, right));
+    if ((maybe_[word_of(h)] & bit(h)) == 0) return nullptr;
+    return merges_.find(key(left, right));
+  }
 
  private:
   static uint64_t key(TokenId left, TokenId right) {
     return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
   }
+  size_t word_of(uint64_t h) const { return (h >> 32) & (maybe_.size() - 1); }
+  static uint64_t bit(uint64_t h) { return uint64_t{1} << (h & 63); }
+
   IntegerMap<Merge> merges_;
+  // A bit for each pair, 16 times as many as pairs: most neighbours have no merge, and this much
+  // stays in the second-level cache where the map does not.
+  std::vector<uint64_t> maybe_ = {0};
 };
 
 // Working memory of one encode call.

@@ -105,6 +105,7 @@ T9_SIMD I32 izero() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
 T9_SIMD I32 iset1(int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
 T9_SIMD I32 iadd(I32 x, I32 y) { return {_mm256_add_epi32(x.a, y.a), _mm256_add_epi32(x.b, y.b)}; }
 T9_SIMD I32 isub(I32 x, I32 y) { return {_mm256_sub_epi32(x.a, y.a), _mm256_sub_epi32(x.b, y.b)}; }
+T9_SIMD I32 iand(I32 x, I32 y) { return {_mm256_and_si256(x.a, y.a), _mm256_and_si256(x.b, y.b)}; }
 T9_SIMD I32 shift_left(I32 x, int n) {
   return {_mm256_slli_epi32(x.a, n), _mm256_slli_epi32(x.b, n)};
 }
@@ -164,15 +165,27 @@ T9_SIMD F32 load_e4m3_half(const uint8_t* p) {
               _mm256_cvtph_ps(_mm256_extracti128_si256(half, 1))},
              set1(128.0f));
 }
-T9_SIMD F32 load_u8(const uint8_t* p) {
+T9_SIMD I32 load_u8_i32(const uint8_t* p) {
   const __m128i bytes = load_128(p);
-  return to_f32({_mm256_cvtepu8_epi32(bytes), _mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8))});
+  return {_mm256_cvtepu8_epi32(bytes), _mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8))};
 }
+T9_SIMD F32 load_u8(const uint8_t* p) { return to_f32(load_u8_i32(p)); }
 T9_SIMD F32 load_i8(const uint8_t* p) {
   const __m128i bytes = load_128(p);
   return to_f32({_mm256_cvtepi8_epi32(bytes), _mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8))});
 }
 
+T9_SIMD I32 load_u16_i32(const uint8_t* p) {
+  return {_mm256_cvtepu16_epi32(load_128(p)), _mm256_cvtepu16_epi32(load_128(p + 16))};
+}
+T9_SIMD U8 gather(const uint32_t* table, I32 index) {
+  const int* words = reinterpret_cast<const int*>(table);
+  return {_mm256_i32gather_epi32(words, index.a, 4), _mm256_i32gather_epi32(words, index.b, 4)};
+}
+T9_SIMD I32 as_lanes(U8 x) { return {x.a, x.b}; }
+T9_SIMD U8 as_bytes(I32 x) { return {x.a, x.b}; }
+
+T9_SIMD U8 zero_bytes() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
 T9_SIMD U8 load_bytes(const uint8_t* p) {
   return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
           _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32))};
@@ -195,18 +208,35 @@ T9_SIMD U8 look_up(U8 x, const uint8_t* table) {
       _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table)));
   return {_mm256_shuffle_epi8(t, x.a), _mm256_shuffle_epi8(t, x.b)};
 }
-// 16 in the bytes whose bit of the 32 at p is set, else 0.
-T9_SIMD __m256i spread_bit4(const uint8_t* p) {
+// 2^kBit in the bytes whose bit of the 32 at p is set, else 0.
+template <int kBit>
+T9_SIMD __m256i spread_bits(const uint8_t* p) {
   const int32_t bits = *reinterpret_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(p);
   const __m256i which =
       _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
   const __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(bits), which);
   const __m256i bit = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
   return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit),
-                          _mm256_set1_epi8(16));
+                          _mm256_set1_epi8(1 << kBit));
 }
-T9_SIMD U8 add_bit4(U8 x, const uint8_t* bits) {
-  return {_mm256_add_epi8(x.a, spread_bit4(bits)), _mm256_add_epi8(x.b, spread_bit4(bits + 4))};
+template <int kBit>
+T9_SIMD U8 add_bit(U8 x, const uint8_t* bits) {
+  return {_mm256_add_epi8(x.a, spread_bits<kBit>(bits)),
+          _mm256_add_epi8(x.b, spread_bits<kBit>(bits + 4))};
+}
+T9_SIMD U8 around_128(U8 x, const uint8_t* bits) {
+  // Bytes to negate become -1 in the mask: (x ^ mask) - mask.
+  const __m256i a = _mm256_sub_epi8(_mm256_setzero_si256(), spread_bits<0>(bits));
+  const __m256i b = _mm256_sub_epi8(_mm256_setzero_si256(), spread_bits<0>(bits + 4));
+  const __m256i middle = _mm256_set1_epi8(static_cast<char>(128));
+  return {_mm256_add_epi8(middle, _mm256_sub_epi8(_mm256_xor_si256(x.a, a), a)),
+          _mm256_add_epi8(middle, _mm256_sub_epi8(_mm256_xor_si256(x.b, b), b))};
+}
+template <int kField>
+T9_SIMD U8 field2(U8 x) {
+  const __m256i m = _mm256_set1_epi8(3);
+  return {_mm256_and_si256(_mm256_srli_epi16(x.a, 2 * kField), m),
+          _mm256_and_si256(_mm256_srli_epi16(x.b, 2 * kField), m)};
 }
 template <int kField>
 T9_SIMD U8 or_bits45(U8 x, U8 plane) {

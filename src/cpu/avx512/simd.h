@@ -77,6 +77,7 @@ T9_SIMD I32 izero() { return _mm512_setzero_si512(); }
 T9_SIMD I32 iset1(int32_t x) { return _mm512_set1_epi32(x); }
 T9_SIMD I32 iadd(I32 a, I32 b) { return _mm512_add_epi32(a, b); }
 T9_SIMD I32 isub(I32 a, I32 b) { return _mm512_sub_epi32(a, b); }
+T9_SIMD I32 iand(I32 a, I32 b) { return _mm512_and_si512(a, b); }
 T9_SIMD I32 shift_left(I32 a, int n) { return _mm512_slli_epi32(a, static_cast<unsigned>(n)); }
 T9_SIMD I32 shift_right(I32 a, int n) { return _mm512_srai_epi32(a, static_cast<unsigned>(n)); }
 T9_SIMD F32 to_f32(I32 a) { return _mm512_cvtepi32_ps(a); }
@@ -119,13 +120,25 @@ T9_SIMD F32 load_e4m3_half(const uint8_t* p) {
       _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))), 7);
   return _mm512_mul_ps(_mm512_cvtph_ps(half), _mm512_set1_ps(128.0f));
 }
-T9_SIMD F32 load_u8(const uint8_t* p) {
-  return to_f32(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+T9_SIMD I32 load_u8_i32(const uint8_t* p) {
+  return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
+T9_SIMD F32 load_u8(const uint8_t* p) { return to_f32(load_u8_i32(p)); }
 T9_SIMD F32 load_i8(const uint8_t* p) {
   return to_f32(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
 }
 
+T9_SIMD I32 load_u16_i32(const uint8_t* p) {
+  return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
+// Lane c: table[index[c]], as four bytes.
+T9_SIMD U8 gather(const uint32_t* table, I32 index) {
+  return _mm512_i32gather_epi32(index, table, 4);
+}
+T9_SIMD I32 as_lanes(U8 x) { return x; }
+T9_SIMD U8 as_bytes(I32 x) { return x; }
+
+T9_SIMD U8 zero_bytes() { return _mm512_setzero_si512(); }
 T9_SIMD U8 load_bytes(const uint8_t* p) { return _mm512_loadu_si512(p); }
 T9_SIMD void store_bytes(uint8_t* p, U8 x) { _mm512_storeu_si512(p, x); }
 T9_SIMD U8 low_nibbles(U8 x) { return _mm512_and_si512(x, _mm512_set1_epi8(15)); }
@@ -137,11 +150,24 @@ T9_SIMD U8 look_up(U8 x, const uint8_t* table) {
   return _mm512_shuffle_epi8(
       _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table))), x);
 }
-// Adds 16 to the bytes whose bit is set.
-T9_SIMD U8 add_bit4(U8 x, const uint8_t* bits) {
+// Adds 2^kBit to the bytes whose bit is set.
+template <int kBit>
+T9_SIMD U8 add_bit(U8 x, const uint8_t* bits) {
   return _mm512_mask_add_epi8(
       x, *reinterpret_cast<const uint64_t __attribute__((may_alias, aligned(1)))*>(bits), x,
-      _mm512_set1_epi8(16));
+      _mm512_set1_epi8(1 << kBit));
+}
+// 128 + x, or 128 - x in the bytes whose bit is set.
+T9_SIMD U8 around_128(U8 x, const uint8_t* bits) {
+  const __m512i middle = _mm512_set1_epi8(static_cast<char>(128));
+  return _mm512_mask_sub_epi8(
+      _mm512_add_epi8(middle, x),
+      *reinterpret_cast<const uint64_t __attribute__((may_alias, aligned(1)))*>(bits), middle, x);
+}
+// Bits [2 * kField, 2 * kField + 2) of each byte.
+template <int kField>
+T9_SIMD U8 field2(U8 x) {
+  return _mm512_and_si512(_mm512_srli_epi16(x, 2 * kField), _mm512_set1_epi8(3));
 }
 // Bits [2 * field, 2 * field + 2) of each byte of plane become bits 4 and 5 of x.
 template <int kField>

@@ -6,7 +6,7 @@
 struct DecodedBlock {
   U8 w[8];       // register j: inputs 4j .. 4j + 3 of each column
   F32 scale[2];  // of inputs 0 .. 15 and 16 .. 31 where the format has halves; else [0] for all
-  F32 min;       // added once per input where the format has minima
+  F32 min[2];    // likewise; added once per input where the format has minima
 };
 
 T9_SIMD void decode_nibbles(const uint8_t* p, U8* w) {
@@ -16,8 +16,20 @@ T9_SIMD void decode_nibbles(const uint8_t* p, U8* w) {
     w[j + 4] = high_nibbles(pair);
   }
 }
+// Two planes of 2-bit fields.
+T9_SIMD void decode_pairs(const uint8_t* p, U8* w) {
+  for (int half = 0; half < 2; ++half) {
+    const U8 plane = load_bytes(p + 64 * half);
+    w[4 * half + 0] = field2<0>(plane);
+    w[4 * half + 1] = field2<1>(plane);
+    w[4 * half + 2] = field2<2>(plane);
+    w[4 * half + 3] = field2<3>(plane);
+  }
+}
+// Adds 2^kBit to the weights whose bit is set.
+template <int kBit>
 T9_SIMD void add_bits(const uint8_t* p, U8* w) {
-  for (int j = 0; j < 8; ++j) w[j] = add_bit4(w[j], p + 8 * j);
+  for (int j = 0; j < 8; ++j) w[j] = add_bit<kBit>(w[j], p + 8 * j);
 }
 
 struct FormatQ4_0 {
@@ -35,7 +47,7 @@ struct FormatQ4_1 {
   static constexpr size_t kBytes = 64 + 256;
   T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
     out.scale[0] = load_f16(unit);
-    out.min = load_f16(unit + 32);
+    out.min[0] = load_f16(unit + 32);
     decode_nibbles(unit + 64, out.w);
   }
 };
@@ -46,7 +58,7 @@ struct FormatQ5_0 {
   T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
     out.scale[0] = load_f16(unit);
     decode_nibbles(unit + 32, out.w);
-    add_bits(unit + 288, out.w);
+    add_bits<4>(unit + 288, out.w);
   }
 };
 struct FormatQ5_1 {
@@ -55,9 +67,9 @@ struct FormatQ5_1 {
   static constexpr size_t kBytes = 64 + 256 + 64;
   T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
     out.scale[0] = load_f16(unit);
-    out.min = load_f16(unit + 32);
+    out.min[0] = load_f16(unit + 32);
     decode_nibbles(unit + 64, out.w);
-    add_bits(unit + 320, out.w);
+    add_bits<4>(unit + 320, out.w);
   }
 };
 struct FormatQ8_0 {
@@ -69,13 +81,40 @@ struct FormatQ8_0 {
     for (int j = 0; j < 8; ++j) out.w[j] = load_bytes(unit + 32 + 64 * j);
   }
 };
+struct FormatQ2_K {
+  static constexpr int kZero = 0, kBlocks = 8;
+  static constexpr bool kMin = true, kHalves = true;
+  static constexpr size_t kBytes = 64 + 256 + 8 * 128;
+  T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
+    const F32 d = load_f16(unit), m = load_f16(unit + 32);  // dmin is stored negated
+    for (int half = 0; half < 2; ++half) {
+      const I32 both = load_u8_i32(unit + 64 + 32 * block + 16 * half);
+      out.scale[half] = mul(d, to_f32(iand(both, iset1(15))));
+      out.min[half] = mul(m, to_f32(shift_right(both, 4)));
+    }
+    decode_pairs(unit + 320 + 128 * block, out.w);
+  }
+};
+struct FormatQ3_K {
+  static constexpr int kZero = 4, kBlocks = 8;
+  static constexpr bool kMin = false, kHalves = true;
+  static constexpr size_t kBytes = 32 + 256 + 8 * 192;
+  T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
+    const F32 d = load_f16(unit);
+    out.scale[0] = mul(d, load_i8(unit + 32 + 32 * block));
+    out.scale[1] = mul(d, load_i8(unit + 32 + 32 * block + 16));
+    decode_pairs(unit + 288 + 192 * block, out.w);
+    add_bits<2>(unit + 288 + 192 * block + 128, out.w);
+  }
+};
 struct FormatQ4_K {
   static constexpr int kZero = 0, kBlocks = 8;
   static constexpr bool kMin = true, kHalves = false;
   static constexpr size_t kBytes = 64 + 256 + 8 * 256;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
     out.scale[0] = mul(load_f16(unit), load_u8(unit + 64 + 16 * block));
-    out.min = mul(load_f16(unit + 32), load_u8(unit + 192 + 16 * block));  // dmin is stored negated
+    out.min[0] =
+        mul(load_f16(unit + 32), load_u8(unit + 192 + 16 * block));  // dmin is stored negated
     decode_nibbles(unit + 320 + 256 * block, out.w);
   }
 };
@@ -85,9 +124,9 @@ struct FormatQ5_K {
   static constexpr size_t kBytes = 64 + 256 + 8 * 320;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
     out.scale[0] = mul(load_f16(unit), load_u8(unit + 64 + 16 * block));
-    out.min = mul(load_f16(unit + 32), load_u8(unit + 192 + 16 * block));
+    out.min[0] = mul(load_f16(unit + 32), load_u8(unit + 192 + 16 * block));
     decode_nibbles(unit + 320 + 320 * block, out.w);
-    add_bits(unit + 320 + 320 * block + 256, out.w);
+    add_bits<4>(unit + 320 + 320 * block + 256, out.w);
   }
 };
 struct FormatQ6_K {
@@ -107,6 +146,29 @@ struct FormatQ6_K {
       out.w[4 * half + 2] = or_bits45<2>(out.w[4 * half + 2], plane);
       out.w[4 * half + 3] = or_bits45<3>(out.w[4 * half + 3], plane);
     }
+  }
+};
+
+// Ternary weights in 2-bit fields: Q2_0, TQ1_0, TQ2_0.
+template <int kBlocksAUnit>
+struct FormatTernary {
+  static constexpr int kZero = 1, kBlocks = kBlocksAUnit;
+  static constexpr bool kMin = false, kHalves = false;
+  static constexpr size_t kBytes = 32 + kBlocks * 128;
+  T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
+    out.scale[0] = load_f16(unit);
+    decode_pairs(unit + 32 + 128 * block, out.w);
+  }
+};
+// One bit a weight: d or -d.
+struct FormatQ1_0 {
+  static constexpr int kZero = 1, kBlocks = 4;
+  static constexpr bool kMin = false, kHalves = false;
+  static constexpr size_t kBytes = 32 + 4 * 64;
+  T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
+    out.scale[0] = load_f16(unit);
+    for (int j = 0; j < 8; ++j) out.w[j] = zero_bytes();
+    add_bits<1>(unit + 32 + 64 * block, out.w);
   }
 };
 

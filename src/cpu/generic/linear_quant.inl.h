@@ -13,7 +13,7 @@ struct DirectSource {
     DecodedBlock d;
     T9_INLINE U8 w(int j, int) const { return d.w[j]; }
     T9_INLINE F32 scale(int, int half) const { return d.scale[half]; }
-    T9_INLINE F32 min(int) const { return d.min; }
+    T9_INLINE F32 min(int, int half) const { return d.min[half]; }
   };
   T9_INLINE Block block(uint32_t b) const {
     Block out;
@@ -33,17 +33,21 @@ template <class Format>
 using DecodedAs = Decoded<Format::kZero, Format::kMin, Format::kHalves>;
 
 // Reads blocks decoded beforehand: for many rows, the decoding is paid once and shared.
-// Per block: [8][kGroups][64] weights, then f32 [kGroups][16] each of scale 0, scale 1, min.
+// Per block: [8][kGroups][64] weights, then f32 [kGroups][16] each of the scales and the minima
+// that the format has.
 template <class Kind, int kGroups>
 struct PanelSource {
   using F = Kind;
-  static constexpr size_t kBlockBytes = kGroups * (8 * 64 + 3 * 64);
+  static constexpr int kParts = F::kHalves ? 2 : 1;
+  static constexpr int kFloats = F::kMin ? 2 * kParts : kParts;
+  static constexpr size_t kBlockBytes = kGroups * (8 + kFloats) * 64;
+  static_assert(kBlockBytes * kPanelBlocks <= kPanelBytes);
   const uint8_t* panel;
   struct Block {
     const uint8_t* p;
     T9_INLINE U8 w(int j, int g) const { return load_bytes(p + 64 * (kGroups * j + g)); }
     T9_INLINE F32 scale(int g, int half) const { return floats(half * kGroups + g); }
-    T9_INLINE F32 min(int g) const { return floats(2 * kGroups + g); }
+    T9_INLINE F32 min(int g, int half) const { return floats((kParts + half) * kGroups + g); }
     T9_INLINE F32 floats(int i) const {
       return load(reinterpret_cast<const float*>(p + 64 * (8 * kGroups + i)));
     }
@@ -58,17 +62,20 @@ struct Span {
 
 template <class Format, int kGroups>
 static void decode_panel(const LinearArgs& args, Span span, uint32_t group, uint8_t* panel) {
+  using Panel = PanelSource<DecodedAs<Format>, kGroups>;
   for (uint32_t b = span.begin; b < span.end; ++b) {
-    uint8_t* p = panel + PanelSource<DecodedAs<Format>, kGroups>::kBlockBytes * (b - span.begin);
+    uint8_t* p = panel + Panel::kBlockBytes * (b - span.begin);
     for (int g = 0; g < kGroups; ++g) {
       const uint8_t* packed = args.weights + args.group_bytes * (group + static_cast<uint32_t>(g));
       DecodedBlock d;
       Format::decode(packed + Format::kBytes * (b / Format::kBlocks), b % Format::kBlocks, d);
       for (int j = 0; j < 8; ++j) store_bytes(p + 64 * (kGroups * j + g), d.w[j]);
       float* floats = reinterpret_cast<float*>(p + 64 * 8 * kGroups);
-      store(floats + 16 * g, d.scale[0]);
-      if constexpr (Format::kHalves) store(floats + 16 * (kGroups + g), d.scale[1]);
-      if constexpr (Format::kMin) store(floats + 16 * (2 * kGroups + g), d.min);
+      for (int part = 0; part < Panel::kParts; ++part) {
+        store(floats + 16 * (part * kGroups + g), d.scale[part]);
+        if constexpr (Format::kMin)
+          store(floats + 16 * ((Panel::kParts + part) * kGroups + g), d.min[part]);
+      }
     }
   }
 }
@@ -99,6 +106,15 @@ T9_SIMD I32 start_sum(const QuantBlock& x, int part) {
   } else {
     return start_dot<F::kZero, 16>(whole);
   }
+}
+
+// The sum of a block's activations (or of its half `part`), as floats: exact, small integers times
+// a power of two.
+template <class F>
+T9_SIMD F32 float_sum(const QuantBlock& x, int part) {
+  if constexpr (!F::kHalves) return set1(x.sum);
+  const float first = static_cast<float>(x.minus_32_half) * (x.scale * -0x1p-5f);
+  return set1(part == 0 ? first : x.sum - first);
 }
 
 // kRows rows from row0 on, kGroups groups of 16 columns from group on, over a span of blocks.
@@ -154,12 +170,15 @@ static void linear_tile(const Source& source, const LinearArgs& args, Span span,
       }
     }
     if constexpr (F::kMin) {
+#pragma GCC unroll 2
+      for (int part = 0; part < kParts; ++part) {
 #pragma GCC unroll 4
-      for (int g = 0; g < kGroups; ++g) {
-        const F32 m = block.min(g);
+        for (int g = 0; g < kGroups; ++g) {
+          const F32 m = block.min(g, part);
 #pragma GCC unroll 16
-        for (int r = 0; r < kRows; ++r) {
-          acc[r][g] = fma(m, set1(x[static_cast<size_t>(r) * n_blocks].sum), acc[r][g]);
+          for (int r = 0; r < kRows; ++r) {
+            acc[r][g] = fma(m, float_sum<F>(x[static_cast<size_t>(r) * n_blocks], part), acc[r][g]);
+          }
         }
       }
     }

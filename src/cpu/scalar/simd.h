@@ -87,6 +87,7 @@ T9_SIMD I32 isub(I32 x, I32 y) {
   T9_LANES(I32,
            static_cast<int32_t>(static_cast<uint32_t>(x.v[i]) - static_cast<uint32_t>(y.v[i])));
 }
+T9_SIMD I32 iand(I32 x, I32 y) { T9_LANES(I32, x.v[i] & y.v[i]); }
 T9_SIMD I32 shift_left(I32 x, int n) {
   T9_LANES(I32, static_cast<int32_t>(static_cast<uint32_t>(x.v[i]) << n));
 }
@@ -188,6 +189,7 @@ T9_SIMD F32 load_bf16(const void* p) {
 T9_SIMD F32 load_e4m3_half(const uint8_t* p) {
   T9_LANES(F32, half_to_float(static_cast<uint16_t>(p[i] << 7)) * 128.0f);
 }
+T9_SIMD I32 load_u8_i32(const uint8_t* p) { T9_LANES(I32, p[i]); }
 T9_SIMD F32 load_u8(const uint8_t* p) { T9_LANES(F32, static_cast<float>(p[i])); }
 T9_SIMD F32 load_i8(const uint8_t* p) {
   T9_LANES(F32, static_cast<float>(static_cast<int8_t>(p[i])));
@@ -198,13 +200,38 @@ T9_SIMD F32 load_i8(const uint8_t* p) {
   for (int i = 0; i < 64; ++i) out.v[i] = static_cast<uint8_t>(expression); \
   return out
 
+T9_SIMD I32 load_u16_i32(const uint8_t* p) { T9_LANES(I32, p[2 * i] | p[2 * i + 1] << 8); }
+T9_SIMD U8 as_bytes(I32 x) {
+  U8 out;
+  std::memcpy(out.v, x.v, sizeof out.v);
+  return out;
+}
+T9_SIMD I32 as_lanes(U8 x) {
+  I32 out;
+  std::memcpy(out.v, x.v, sizeof out.v);
+  return out;
+}
+T9_SIMD U8 gather(const uint32_t* table, I32 index) {
+  I32 out;
+  for (int i = 0; i < 16; ++i) out.v[i] = static_cast<int32_t>(table[index.v[i]]);
+  return as_bytes(out);
+}
+T9_SIMD U8 zero_bytes() { T9_BYTES(0); }
 T9_SIMD U8 load_bytes(const uint8_t* p) { T9_BYTES(p[i]); }
 T9_SIMD void store_bytes(uint8_t* p, U8 x) { std::memcpy(p, x.v, sizeof x.v); }
 T9_SIMD U8 low_nibbles(U8 x) { T9_BYTES(x.v[i] & 15); }
 T9_SIMD U8 high_nibbles(U8 x) { T9_BYTES(x.v[i] >> 4); }
 T9_SIMD U8 look_up(U8 x, const uint8_t* table) { T9_BYTES(table[x.v[i]]); }
-T9_SIMD U8 add_bit4(U8 x, const uint8_t* bits) {
-  T9_BYTES(x.v[i] + ((bits[i / 8] >> (i % 8)) & 1) * 16);
+template <int kBit>
+T9_SIMD U8 add_bit(U8 x, const uint8_t* bits) {
+  T9_BYTES(x.v[i] + (((bits[i / 8] >> (i % 8)) & 1) << kBit));
+}
+T9_SIMD U8 around_128(U8 x, const uint8_t* bits) {
+  T9_BYTES(((bits[i / 8] >> (i % 8)) & 1) != 0 ? 128 - x.v[i] : 128 + x.v[i]);
+}
+template <int kField>
+T9_SIMD U8 field2(U8 x) {
+  T9_BYTES((x.v[i] >> (2 * kField)) & 3);
 }
 template <int kField>
 T9_SIMD U8 or_bits45(U8 x, U8 plane) {
