@@ -6,6 +6,7 @@
 #include <array>
 
 #include "tokenizer/families.h"
+#include "tokenizer/merge_reach.h"
 #include "tokenizer/merges.h"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/unicode.h"
@@ -76,13 +77,15 @@ class ByteLevelBpe final : public VocabTokenizer {
     std::string bytes;
     for (TokenId id = 0; id < size(); ++id) {
       const std::string& spelling = this->vocab().tokens[static_cast<size_t>(id)];
+      spelling_to_bytes(spelling, &bytes);
+      reach_.add(bytes);
       const bool normal = type(id) == TokenType::kNormal || type(id) == TokenType::kByte;
-      if (normal) spelling_to_bytes(spelling, &bytes);
       add_piece(normal ? bytes : spelling);
     }
     for (unsigned byte = 0; byte < 256; ++byte) {
       const TokenId id = find(letter_of(byte));
       byte_ids_[byte] = id >= 0 && type(id) == TokenType::kNormal ? id : -1;
+      has_all_bytes_ = has_all_bytes_ && byte_ids_[byte] >= 0;
     }
     if ((pre_.flags & kIgnoreMerges) != 0) {
       whole_.reserve(pieces().size());
@@ -115,22 +118,42 @@ class ByteLevelBpe final : public VocabTokenizer {
     }
 
    private:
-    void encode_piece(std::string_view piece, std::vector<TokenId>* out) {
-      const bool cached = piece.size() > 1 && piece.size() <= WordCache::kMaxBytes;
-      if (cached && cache_.append(piece, out)) return;
-      const size_t first = out->size();
-      if (!encode_whole(piece, out)) {
-        symbols_.clear();
-        for (const char c : piece) {
-          // A byte that the vocabulary has no token for is left out, as in the original (SmolLM
-          // lacks F1, for one).
-          const TokenId id = bpe_.byte_ids_[static_cast<unsigned char>(c)];
-          if (id >= 0) symbols_.push_back(id);
-        }
-        merger_.merge(&symbols_);
-        out->insert(out->end(), symbols_.begin(), symbols_.end());
+    // Below it a cut saves nothing.
+    static constexpr size_t kShortPiece = 16;
+
+    void encode_parts(std::string_view piece, std::vector<TokenId>* out) {
+      size_t begin = 0;
+      for (size_t i = 1; i <= piece.size(); ++i) {
+        if (i < piece.size() && bpe_.reach_.crosses(piece, i)) continue;
+        encode_part(piece.substr(begin, i - begin), out);
+        begin = i;
       }
-      if (cached) cache_.remember(piece, first, *out);
+    }
+
+    void encode_piece(std::string_view piece, std::vector<TokenId>* out) {
+      if (encode_whole(piece, out)) return;
+      if (piece.size() <= kShortPiece || !bpe_.has_all_bytes_) {
+        encode_part(piece, out);
+      } else {
+        encode_parts(piece, out);
+      }
+    }
+
+    // By merges alone.
+    void encode_part(std::string_view part, std::vector<TokenId>* out) {
+      const bool cached = part.size() > 1 && part.size() <= WordCache::kMaxBytes;
+      if (cached && cache_.append(part, out)) return;
+      const size_t first = out->size();
+      symbols_.clear();
+      for (const char c : part) {
+        // A byte that the vocabulary has no token for is left out, as in the original (SmolLM
+        // lacks F1, for one).
+        const TokenId id = bpe_.byte_ids_[static_cast<unsigned char>(c)];
+        if (id >= 0) symbols_.push_back(id);
+      }
+      merger_.merge(&symbols_);
+      out->insert(out->end(), symbols_.begin(), symbols_.end());
+      if (cached) cache_.remember(part, first, *out);
     }
 
     bool encode_whole(std::string_view piece, std::vector<TokenId>* out) const {
@@ -152,6 +175,8 @@ class ByteLevelBpe final : public VocabTokenizer {
   MergeTable merges_;
   StringIndex whole_;  // pieces of normal tokens; filled for kIgnoreMerges only
   std::array<TokenId, 256> byte_ids_ = {};
+  MergeReach reach_;
+  bool has_all_bytes_ = true;  // else leaving bytes out makes neighbours that were none
 };
 
 }  // namespace

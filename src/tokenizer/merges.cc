@@ -134,7 +134,7 @@ void Merger::merge_long(std::vector<TokenId>* symbols) {
   const auto n = static_cast<uint32_t>(symbols->size());
   nodes_.resize(n);
   queues_.clear();
-  std::fill(queue_index_.begin(), queue_index_.end(), 0);
+  queue_index_.clear();
   waiting_.clear();
   current_rank_ = 0;
   for (uint32_t i = 0; i < n; ++i) {
