@@ -8,6 +8,7 @@
 
 #include "chat/forms.h"
 #include "chat/jinja/program.h"
+#include "chat/parser.h"
 
 namespace tempo9::chat {
 namespace {
@@ -147,7 +148,7 @@ std::string join_segments(const std::vector<Segment>& segments) {
 
 bool opens_thinking(const std::vector<Segment>& segments) {
   return !segments.empty() && segments.back().is_template &&
-         stripped(segments.back().text).ends_with("<think>");
+         ends_with_thinking_mark(segments.back().text);
 }
 
 Result<ChatTemplate> ChatTemplate::compile(std::string source, TemplateTokens tokens) {

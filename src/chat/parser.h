@@ -70,6 +70,9 @@ std::vector<std::string_view> format_names();
 // to call tools.
 std::string choose_format(std::string_view template_source, const VocabLookup& has_token);
 
+// Does text end, white space aside, with a mark that begins thinking in some format?
+bool ends_with_thinking_mark(std::string_view text);
+
 // A whole reply at once, events joined: for bodies that are not streamed, and for tests.
 struct ParsedReply {
   std::string text;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "chat/parser.h"
+
 namespace tempo9::cli {
 namespace {
 
@@ -167,6 +169,9 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   app.add_option("--chat-template-file", options.chat_template_file,
                  "Jinja template to use instead of the file's own")
       ->type_name("F");
+  app.add_option("--tool-parser", options.tool_parser,
+                 "output format of tool calls and thinking (default: from template and vocabulary)")
+      ->type_name("NAME");
   app.add_option("--host", server.host,
                  "address to listen on (default 127.0.0.1); others need --api-key");
   app.add_option("--api-key", api_key, "ask clients for this key")->type_name("KEY");
@@ -220,6 +225,12 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   if (engine.kv_type != "i16" && engine.kv_type != "f16" && engine.kv_type != "f32") {
     return usage_error(
         fmt::format("--kv-type: found \"{}\", expected i16, f16 or f32", engine.kv_type));
+  }
+  const std::vector<std::string_view> parsers = chat::format_names();
+  if (!options.tool_parser.empty() &&
+      std::find(parsers.begin(), parsers.end(), options.tool_parser) == parsers.end()) {
+    return usage_error(fmt::format("--tool-parser: found \"{}\", expected one of {}",
+                                   options.tool_parser, fmt::join(parsers, ", ")));
   }
   if (!positional.empty() && !engine.model_path.empty()) {
     return usage_error(fmt::format("found two model files, --gguf {} and {}, expected one",

@@ -17,6 +17,7 @@ struct ServeOptions {
   server::ServerOptions server;
   std::string name;
   std::string chat_template_file;
+  std::string tool_parser;  // a name of chat::format_names(); empty: the model's own
 };
 
 // What the command line asks for.

@@ -45,6 +45,8 @@ TEST(Options, AllFlags) {
                              "2G",
                              "--chat-template-file",
                              "t",
+                             "--tool-parser",
+                             "qwen3-coder",
                              "--host",
                              "0.0.0.0",
                              "--api-key",
@@ -61,6 +63,7 @@ TEST(Options, AllFlags) {
   const ServeOptions& options = parsed->options;
   EXPECT_EQ(options.engine.model_path, "F.gguf");
   EXPECT_EQ(options.name, "n");
+  EXPECT_EQ(options.tool_parser, "qwen3-coder");
   EXPECT_EQ(options.engine.max_length, 99u);
   EXPECT_EQ(options.engine.n_threads, 2u);
   EXPECT_EQ(options.engine.memory_bytes, uint64_t{2} << 30);
@@ -70,6 +73,8 @@ TEST(Options, AllFlags) {
 
 TEST(Options, WrongOnesNameTheRightOnes) {
   EXPECT_NE(error({}).find("--gguf"), std::string::npos);
+  EXPECT_NE(error({"F.gguf", "--tool-parser", "x"}).find("found \"x\", expected one of harmony"),
+            std::string::npos);
   EXPECT_NE(error({"F.gguf", "--prot", "1"}).find("did you mean --port?"), std::string::npos)
       << error({"F.gguf", "--prot", "1"});
   EXPECT_NE(error({"F.gguf", "--max_length=5"}).find("did you mean --max-length?"),

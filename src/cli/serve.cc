@@ -116,6 +116,7 @@ class Serving {
              read_file("--chat-template-file", options_.chat_template_file));
     }
     service_.name = options_.name;
+    service_.format = options_.tool_parser;
     service_.log = [](const std::string& message) { fmt::print(stderr, "tempo9: {}\n", message); };
     T9_TRY(check_model(options_.engine));
     if (!options_.engine.script_path.empty()) {

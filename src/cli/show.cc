@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "chat/parser.h"
 #include "cli/cli.h"
 #include "cli/show_text.h"
 #include "gguf/gguf.h"
@@ -159,6 +160,20 @@ void show_template(Page& page, const std::string& name, const std::string& text,
   page.line("  {}", gguf::printable(text, 96));
 }
 
+// Which parser reads the model's calls and thinking; --tool-parser chooses another.
+std::string output_format(const gguf::File& file, const std::string& source) {
+  const auto tokens = file.get_strings("tokenizer.ggml.tokens");
+  const auto types = file.get_ints("tokenizer.ggml.token_type");
+  return chat::choose_format(source, [&](std::string_view token) {
+    constexpr int64_t kControl = 3, kUserDefined = 4;
+    if (!tokens || !types) return false;
+    for (size_t i = 0; i < std::min(tokens->size(), types->size()); ++i) {
+      if ((*tokens)[i] == token) return (*types)[i] == kControl || (*types)[i] == kUserDefined;
+    }
+    return false;
+  });
+}
+
 void show_templates(Page& page, const gguf::File& file, bool full) {
   constexpr std::string_view kPrefix = "tokenizer.chat_template";
   bool any = false;
@@ -169,6 +184,7 @@ void show_templates(Page& page, const gguf::File& file, bool full) {
     show_template(
         page, name.empty() ? "Chat template" : "Chat template \"" + gguf::printable(name) + "\"",
         *text, full);
+    if (!full) page.line("  output format {}", output_format(file, *text));
     any = true;
   }
   if (!any) page.line("\nChat template\n  none: the file can complete text, but not chat");

@@ -97,6 +97,7 @@ TEST_F(ShowTest, ListsMetadataAndTensors) {
 TEST_F(ShowTest, TemplateIsCutUnlessAskedFor) {
   ASSERT_EQ(show(model()), 0);
   expect_line("  72 bytes, 4 lines; --template prints it whole");
+  expect_line("  output format hermes");
   out_.str("");
   ASSERT_EQ(show(model(), {.full_template = true}), 0);
   EXPECT_NE(out_.str().find(fmt::format("\nChat template\n{}\n", kTemplate)), std::string::npos)

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "chat/call_syntax.h"
 #include "chat/parser.h"
 
 namespace tempo9::server {
@@ -52,6 +53,39 @@ TEST(ForcedCall, TheParserSeesOneCall) {
   ASSERT_EQ(reply.calls.size(), 1u);
   EXPECT_EQ(reply.calls[0].name, "f");
   EXPECT_EQ(reply.text, "");
+}
+
+TEST(ForcedCall, EveryFormatsCallsCanBeBegun) {
+  for (const std::string_view format : chat::format_names()) {
+    const chat::CallSyntax syntax = chat::call_syntax(format).value();
+    using Arguments = chat::CallSyntax::Arguments;
+    if (syntax.arguments == Arguments::kNone) continue;
+    SCOPED_TRACE(format);
+    const bool is_object =
+        syntax.arguments == Arguments::kJson || syntax.arguments == Arguments::kGemma;
+    const std::string rest =
+        fmt::format("{}{}{}", is_object ? " {}" : "", syntax.call_end, syntax.end);
+    for (const std::string_view name : {"f", ""}) {
+      const auto opening = open_call(format, name, false);
+      ASSERT_TRUE(opening);
+      chat::ParserOptions options;
+      options.tools.push_back(
+          {.name = "f", .description = "", .parameters = nullptr, .raw = nullptr});
+      auto parser = chat::make_parser(format, options);
+      std::vector<chat::Event> events;
+      for (const auto& increment : opening->increments)
+        (*parser)->feed(increment.text, increment.is_token, &events);
+      if (name.empty()) {
+        const std::string quote = syntax.call_begin.ends_with('"') ? " \"" : "";
+        (*parser)->feed(
+            fmt::format("{}f{}{}", quote, syntax.number_mark.empty() ? "" : ":0", syntax.name_end),
+            false, &events);
+      }
+      (*parser)->feed(rest, false, &events);
+      (*parser)->finish(chat::FinishReason::kStop, &events);
+      EXPECT_EQ(chat::join_events(events).calls.size(), 1u) << prompt_of(*opening) << rest;
+    }
+  }
 }
 
 TEST(ForcedCall, OtherFormatsSayThatTheyCannot) {

@@ -51,6 +51,7 @@ Result<std::shared_ptr<Service>> Service::create(engine::Engine& engine, const O
           "the model's own chat template cannot be used: " + compiled.error().message;
     }
   }
+  if (!options.format.empty()) service->format_ = options.format;
   return service;
 }
 

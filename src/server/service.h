@@ -31,8 +31,9 @@ struct Counters {
 class Service {
  public:
   struct Options {
-    std::string name;                             // --name; empty: the model's own
-    std::optional<std::string> template_source;   // --chat-template-file; wins over the file's
+    std::string name;                            // --name; empty: the model's own
+    std::optional<std::string> template_source;  // --chat-template-file; wins over the file's
+    std::string format;  // --tool-parser, of chat::format_names(); empty: the model's own
     std::function<void(const std::string&)> log;  // told what no client sees; from any thread
   };
   // The engine must outlive the service's last call, not its destructor.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -9,6 +10,7 @@ namespace tempo9::chat {
 namespace {
 
 constexpr std::string_view kFence = "```";
+constexpr std::string_view kPythonLanguage = "tool_code";
 constexpr std::array<std::string_view, 6> kLanguages = {"",      "json",      "JSON",
                                                         "jsonl", "tool_call", "tool_calls"};
 constexpr std::array<std::string_view, 7> kTags = {
@@ -36,14 +38,18 @@ bool BareCalls::feed(char c) {
         state_ = State::kOutside;
       }
       return true;
+    case State::kList:
+      return list(c);
     case State::kJson:
       return json(c);
+    case State::kPython:
+      return python(c);
   }
   return false;
 }
 
 bool BareCalls::outside(char c) {
-  if (blank_char(c)) return true;
+  if (blank_char(c) || (c == ';' && has_bare_)) return true;
   word_.assign(1, c);
   if (c == '`') {
     state_ = State::kFenceOpen;
@@ -55,11 +61,26 @@ bool BareCalls::outside(char c) {
   }
   word_.clear();
   has_bare_ = true;
-  json_ = JsonScanner();
+  if (c == '[' && has_python_) return begin_value(State::kList, State::kOutside, c);
+  return has_json_ && begin_value(State::kJson, State::kOutside, c);
+}
+
+bool BareCalls::begin_value(State state, State after, char c) {
   value_.clear();
-  after_json_ = State::kOutside;
-  state_ = State::kJson;
-  return json(c);
+  json_ = JsonScanner();
+  python_ = PythonScanner();
+  after_value_ = after;
+  state_ = state;
+  return feed(c);
+}
+
+// What stands first in a list tells JSON from Python.
+bool BareCalls::list(char c) {
+  value_ += c;
+  if (value_.size() == 1 || blank_char(c)) return true;
+  state_ = c == '{' && has_json_ ? State::kJson : State::kPython;
+  const std::string begun = std::exchange(value_, {});
+  return std::all_of(begun.begin(), begun.end(), [this](char b) { return feed(b); });
 }
 
 bool BareCalls::fence_open(char c) {
@@ -71,11 +92,15 @@ bool BareCalls::fence_open(char c) {
   bool ends = blank_char(c) || c == '{' || c == '[';
   if (!ends) {
     word_ += c;
-    return std::any_of(kLanguages.begin(), kLanguages.end(), [&](std::string_view known) {
-      return known.starts_with(std::string_view(word_).substr(kFence.size()));
-    });
+    language = std::string_view(word_).substr(kFence.size());
+    if (has_python_ && kPythonLanguage.starts_with(language)) return true;
+    return std::any_of(kLanguages.begin(), kLanguages.end(),
+                       [&](std::string_view known) { return known.starts_with(language); });
   }
-  if (std::find(kLanguages.begin(), kLanguages.end(), language) == kLanguages.end()) return false;
+  fence_is_python_ = has_python_ && (language == kPythonLanguage || !has_json_);
+  if (!fence_is_python_ &&
+      std::find(kLanguages.begin(), kLanguages.end(), language) == kLanguages.end())
+    return false;
   word_.clear();
   close_ = kFence;
   fence_is_empty_ = true;
@@ -91,6 +116,7 @@ bool BareCalls::tag_open(char c) {
   if (word_ == *tag) {
     close_ = "</" + word_.substr(1);
     word_.clear();
+    fence_is_python_ = false;
     fence_is_empty_ = true;
     state_ = State::kInside;
   }
@@ -104,12 +130,8 @@ bool BareCalls::inside(char c) {
     state_ = State::kClose;
     return true;
   }
-  json_ = JsonScanner();
-  value_.clear();
-  after_json_ = State::kInside;
   fence_is_empty_ = false;
-  state_ = State::kJson;
-  return json(c);
+  return begin_value(fence_is_python_ ? State::kPython : State::kJson, State::kInside, c);
 }
 
 bool BareCalls::json(char c) {
@@ -134,6 +156,37 @@ bool BareCalls::json(char c) {
   return false;
 }
 
+bool BareCalls::python(char c) {
+  value_ += c;
+  const bool was_in_name = python_.in_name();
+  const PythonScanner::Step step = python_.feed(c);
+  if (step == PythonScanner::Step::kError) return false;
+  if (step == PythonScanner::Step::kEnd) {
+    std::optional<std::vector<ParsedCall>> calls = parse_python_calls(value_, tools_);
+    const bool known = calls && std::all_of(calls->begin(), calls->end(), [this](const auto& call) {
+                         return find_tool(tools_, call.name) != nullptr;
+                       });
+    return known && take_calls(std::move(*calls));
+  }
+  if (!was_in_name) return true;
+  // The name so far must be that of a tool.
+  constexpr std::string_view kBuiltIn = ".call";
+  std::string_view name = python_.name();
+  if (!python_.in_name() && name.ends_with(kBuiltIn)) name.remove_suffix(kBuiltIn.size());
+  if (!python_.in_name()) return find_tool(tools_, name) != nullptr;
+  return std::any_of(tools_.begin(), tools_.end(), [&](const Tool& tool) {
+    return tool.name.starts_with(name) ||
+           (name.starts_with(tool.name) && kBuiltIn.starts_with(name.substr(tool.name.size())));
+  });
+}
+
+bool BareCalls::take_calls(std::vector<ParsedCall> calls) {
+  std::move(calls.begin(), calls.end(), std::back_inserter(calls_));
+  value_.clear();
+  state_ = after_value_;
+  return true;
+}
+
 bool BareCalls::at_call_level() const {
   return json_.depth() == 1 || (json_.depth() == 2 && json_.in_array_at(0));
 }
@@ -156,11 +209,7 @@ bool BareCalls::json_string() {
 
 bool BareCalls::value_end() {
   std::optional<std::vector<ParsedCall>> calls = parse_calls(value_, tools_, CallPlace::kBare);
-  if (!calls) return false;
-  calls_.insert(calls_.end(), calls->begin(), calls->end());
-  value_.clear();
-  state_ = after_json_;
-  return true;
+  return calls && take_calls(std::move(*calls));
 }
 
 std::vector<ParsedCall> BareCalls::finish(bool stopped) const {

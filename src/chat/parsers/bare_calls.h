@@ -1,5 +1,5 @@
 // Recognises text that is nothing but calls: bare or fenced JSON, one object or list after the
-// other.
+// other; or calls as Python writes them.
 #pragma once
 
 #include <string>
@@ -8,20 +8,30 @@
 
 #include "chat/parsers/call.h"
 #include "chat/parsers/json_scanner.h"
+#include "chat/parsers/python_calls.h"
 
 namespace tempo9::chat {
 
 // Grammar: blank (item blank)*, item: JSON | ```lang blank (JSON blank)+ ``` | <tools> blank (JSON
-// blank)+ </tools> and likewise for a few tags that models use in place of their template's.
+// blank)+ </tools> and likewise for a few tags that models use in place of their template's. In
+// Python style also: a list of calls, and ```tool_code blank (call blank)+ ```.
+enum class BareCallStyle { kNone, kJson, kPython, kJsonAndPython };
+
 class BareCalls {
  public:
-  explicit BareCalls(const std::vector<Tool>& tools) : tools_(tools) {}
+  BareCalls(const std::vector<Tool>& tools, BareCallStyle style)
+      : tools_(tools),
+        has_json_(style != BareCallStyle::kPython),
+        has_python_(style != BareCallStyle::kJson) {}
 
   // Reads on. False as soon as the reply can no longer be only calls of declared tools; no further
   // calls then.
   bool feed(char c);
 
-  bool in_string() const { return state_ == State::kJson && json_.in_string(); }
+  bool in_string() const {
+    return (state_ == State::kJson && json_.in_string()) ||
+           (state_ == State::kPython && python_.in_string());
+  }
   // All that came is white space: nothing has been decided yet.
   bool blank() const { return state_ == State::kOutside && calls_.empty() && word_.empty(); }
 
@@ -40,29 +50,38 @@ class BareCalls {
     kTagOpen,    // in "<tools>"
     kInside,     // in a fence or a tag, between values
     kClose,      // in "```" or "</tools>" that ends the item
+    kList,       // behind "[": JSON or Python
     kJson,
+    kPython,
   };
 
   bool outside(char c);
   bool fence_open(char c);
   bool tag_open(char c);
   bool inside(char c);
+  bool list(char c);
+  bool begin_value(State state, State after, char c);
   bool json(char c);
+  bool python(char c);
+  bool take_calls(std::vector<ParsedCall> calls);
   bool json_key();
   bool json_string();
   bool value_end();
   bool at_call_level() const;
 
   const std::vector<Tool>& tools_;
+  bool has_json_, has_python_;
   State state_ = State::kOutside;
-  State after_json_ = State::kOutside;
+  State after_value_ = State::kOutside;
   std::string word_;   // of a fence or tag, so far
   std::string close_;  // what ends the item
   JsonScanner json_;
+  PythonScanner python_;
   std::string value_;
   std::string key_;
   std::vector<ParsedCall> calls_;
-  bool has_bare_ = false;        // a value stood outside of fences
+  bool has_bare_ = false;  // a value stood outside of fences
+  bool fence_is_python_ = false;
   bool fence_is_empty_ = false;  // the open fence or tag has no value yet
 };
 

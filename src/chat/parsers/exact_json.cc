@@ -1,5 +1,8 @@
 #include "chat/parsers/exact_json.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -15,7 +18,8 @@ class Builder final : public nlohmann::json_sax<Json> {
   bool number_integer(number_integer_t value) override { return add(value); }
   bool number_unsigned(number_unsigned_t value) override { return add(value); }
   bool number_float(number_float_t value, const string_t& text) override {
-    if (text.find_first_not_of("-0123456789") != std::string::npos) return add(value);
+    Json plain = value;
+    if (plain.dump() == text) return add(std::move(plain));
     return add(Json::binary({text.begin(), text.end()}));
   }
   bool string(string_t& value) override { return add(std::move(value)); }
@@ -60,7 +64,7 @@ class Builder final : public nlohmann::json_sax<Json> {
 };
 
 void append(const Json& value, std::string* out) {
-  if (const Json::binary_t* digits = long_integer(value)) {
+  if (const Json::binary_t* digits = exact_number(value)) {
     out->append(digits->begin(), digits->end());
     return;
   }
@@ -92,8 +96,21 @@ std::optional<Json> parse_exactly(std::string_view text) {
   return builder.take();
 }
 
-const Json::binary_t* long_integer(const Json& value) {
+const Json::binary_t* exact_number(const Json& value) {
   return value.is_binary() ? &value.get_binary() : nullptr;
+}
+
+bool is_long_integer(const Json& value) {
+  const Json::binary_t* text = exact_number(value);
+  return text != nullptr && std::all_of(text->begin(), text->end(), [](uint8_t c) {
+           return c == '-' || (c >= '0' && c <= '9');
+         });
+}
+
+double to_double(const Json& value) {
+  const Json::binary_t* text = exact_number(value);
+  if (text == nullptr) return value.get<double>();
+  return std::strtod(std::string(text->begin(), text->end()).c_str(), nullptr);
 }
 
 std::string dump_exactly(const Json& value) {

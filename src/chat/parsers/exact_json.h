@@ -1,4 +1,4 @@
-// JSON whose integers are never changed, however long.
+// JSON whose numbers keep their digits: integers however long, and fractions as they were written.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,18 @@
 
 namespace tempo9::chat {
 
-// An integer that no 64-bit type holds becomes a binary value, which JSON text cannot otherwise
-// give, with its digits as they were written. No value: not JSON, or a NUL behind it.
+// A number that the library would print in another way (an integer that no 64-bit type holds, 2.50)
+// becomes a binary value, which JSON text cannot otherwise give, with its text as it was written.
+// No value: not JSON, or a NUL behind it.
 std::optional<Json> parse_exactly(std::string_view text);
 
-// The digits of such an integer; null for every other value.
-const Json::binary_t* long_integer(const Json& value);
+// The text of such a number; null for every other value.
+const Json::binary_t* exact_number(const Json& value);
+// It is an integer: no fraction and no exponent.
+bool is_long_integer(const Json& value);
+double to_double(const Json& value);  // REQUIRES: a number, or such a one
 
-// Compact, with those integers as they were written. Bytes that are no UTF-8 become U+FFFD.
+// Compact, with those numbers as they were written. Bytes that are no UTF-8 become U+FFFD.
 std::string dump_exactly(const Json& value);
 
 }  // namespace tempo9::chat

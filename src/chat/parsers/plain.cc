@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "chat/parsers/format.h"
+
 namespace tempo9::chat {
 namespace {
 
@@ -82,8 +84,8 @@ std::unique_ptr<OutputParser> make_utf8_joiner(std::unique_ptr<OutputParser> res
   return std::make_unique<Utf8Joiner>(std::move(rest));
 }
 
-std::unique_ptr<OutputParser> make_plain(const ParserOptions&) {
-  return std::make_unique<PlainParser>();
-}
+std::unique_ptr<OutputParser> make_plain_parser() { return std::make_unique<PlainParser>(); }
+
+OutputFormat plain() { return {}; }
 
 }  // namespace tempo9::chat

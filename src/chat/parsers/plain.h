@@ -2,14 +2,20 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "chat/parser.h"
+#include "chat/parsers/format.h"
 
 namespace tempo9::chat {
 
-// Splits <think>...</think> off the head of a reply and hands the rest on. White space around the
-// block is dropped.
+// A reply is text.
+std::unique_ptr<OutputParser> make_plain_parser();
+
+// Splits thinking (<think>...</think>, or what else stands in marks) off the head of a reply and
+// hands the rest on. White space around the block is dropped.
 std::unique_ptr<OutputParser> make_thinking_splitter(std::unique_ptr<OutputParser> rest,
+                                                     const std::vector<ThinkingMarks>& marks,
                                                      const ParserOptions& options);
 
 // Hands on whole characters only: a character cut between increments waits for its end, and bytes

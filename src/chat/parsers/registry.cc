@@ -1,58 +1,100 @@
 #include <algorithm>
 #include <utility>
 
+#include "chat/call_syntax.h"
 #include "chat/parser.h"
+#include "chat/parsers/format.h"
+#include "chat/parsers/marks.h"
 #include "chat/parsers/plain.h"
 
 namespace tempo9::chat {
-
-#define T9_OUTPUT_FORMAT(name, factory) \
-  std::unique_ptr<OutputParser> factory(const ParserOptions& options);
-#include "chat/parsers/list.inc"
-#undef T9_OUTPUT_FORMAT
-
 namespace {
 
-struct Format {
+struct Entry {
   std::string_view name;
-  std::unique_ptr<OutputParser> (*make)(const ParserOptions& options);
+  OutputFormat (*format)();
 };
 
-#define T9_OUTPUT_FORMAT(name, factory) {name, factory},
-constexpr Format kFormats[] = {
+#define T9_OUTPUT_FORMAT(name, format) {name, format},
+constexpr Entry kFormats[] = {
 #include "chat/parsers/list.inc"
 };
 #undef T9_OUTPUT_FORMAT
+
+Result<OutputFormat> find_format(std::string_view name) {
+  for (const Entry& entry : kFormats) {
+    if (entry.name == name) return entry.format();
+  }
+  return make_error(ErrorCode::kInvalidArgument,
+                    "output format '{}' is unknown; the known ones are: {}", name,
+                    fmt::join(format_names(), ", "));
+}
+
+bool fits(const Clue& clue, std::string_view template_source, const VocabLookup& has_token) {
+  const auto in_template = [&](std::string_view text) {
+    return template_source.find(text) != std::string_view::npos;
+  };
+  const auto in_vocabulary = [&](std::string_view token) { return has_token && has_token(token); };
+  return std::all_of(clue.texts.begin(), clue.texts.end(), in_template) &&
+         std::all_of(clue.tokens.begin(), clue.tokens.end(), in_vocabulary);
+}
 
 }  // namespace
 
 std::vector<std::string_view> format_names() {
   std::vector<std::string_view> names;
-  for (const Format& format : kFormats) names.push_back(format.name);
+  for (const Entry& entry : kFormats) names.push_back(entry.name);
   return names;
 }
 
-Result<std::unique_ptr<OutputParser>> make_parser(std::string_view format, ParserOptions options) {
-  auto it = std::find_if(std::begin(kFormats), std::end(kFormats),
-                         [&](const Format& f) { return f.name == format; });
-  if (it == std::end(kFormats)) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "output format '{}' is unknown; the known ones are: {}", format,
-                      fmt::join(format_names(), ", "));
+Result<std::unique_ptr<OutputParser>> make_parser(std::string_view name, ParserOptions options) {
+  T9_TRY(OutputFormat format, find_format(name));
+  if (format.make != nullptr) {
+    // Its messages are told apart with or without tools.
+    const bool is_text = options.tools.empty() && !options.split_thinking;
+    return make_utf8_joiner(is_text ? make_plain_parser() : format.make(options));
   }
-  if (options.tools.empty()) {
-    it = std::find_if(std::begin(kFormats), std::end(kFormats),
-                      [](const Format& f) { return f.name == "none"; });
-  }
-  std::unique_ptr<OutputParser> parser = it->make(options);
-  if (options.split_thinking) parser = make_thinking_splitter(std::move(parser), options);
+  const std::vector<ThinkingMarks> thinking = format.thinking;
+  const bool has_calls = format.read != nullptr && !options.tools.empty();
+  std::unique_ptr<OutputParser> parser =
+      has_calls ? make_call_machine(std::move(format), options) : make_plain_parser();
+  if (options.split_thinking) parser = make_thinking_splitter(std::move(parser), thinking, options);
   return make_utf8_joiner(std::move(parser));
 }
 
-std::string choose_format(std::string_view template_source, const VocabLookup&) {
+std::string choose_format(std::string_view template_source, const VocabLookup& has_token) {
+  if (template_source.empty()) return "none";
+  for (const Entry& entry : kFormats) {
+    const std::vector<Clue> clues = entry.format().clues;
+    if (std::any_of(clues.begin(), clues.end(),
+                    [&](const Clue& clue) { return fits(clue, template_source, has_token); }))
+      return std::string(entry.name);
+  }
   // Templates that name no format of their own show the tools in this one (see
   // ChatTemplate::render).
-  return template_source.empty() ? "none" : "hermes";
+  return "hermes";
+}
+
+bool ends_with_thinking_mark(std::string_view text) {
+  text = without_blank_end(text);
+  for (const Entry& entry : kFormats) {
+    for (const ThinkingMarks& marks : entry.format().thinking) {
+      std::string_view rest = text;
+      if (!rest.ends_with(marks.label)) continue;
+      rest.remove_suffix(marks.label.size());
+      if (rest.ends_with(marks.open)) return true;
+    }
+  }
+  return false;
+}
+
+Result<CallSyntax> call_syntax(std::string_view name) {
+  T9_TRY(OutputFormat format, find_format(name));
+  if (!format.thinking.empty()) {
+    format.syntax.thinking_begin = format.thinking.front().open;
+    format.syntax.thinking_end = format.thinking.front().close;
+  }
+  return std::move(format.syntax);
 }
 
 bool ParsedReply::operator==(const ParsedReply& other) const {

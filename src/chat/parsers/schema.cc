@@ -21,10 +21,11 @@ bool has_type(const Json& value, std::string_view type) {
   if (type == "null") return value.is_null();
   if (type == "array") return value.is_array();
   if (type == "object") return value.is_object();
-  if (type == "number") return value.is_number() || long_integer(value) != nullptr;
+  const bool is_number = value.is_number() || exact_number(value) != nullptr;
+  if (type == "number") return is_number;
   if (type == "integer") {
-    return value.is_number_integer() || long_integer(value) != nullptr ||
-           (value.is_number_float() && std::floor(value.get<double>()) == value.get<double>());
+    return value.is_number_integer() || is_long_integer(value) ||
+           (is_number && std::floor(to_double(value)) == to_double(value));
   }
   return true;  // a type that we do not know forbids nothing
 }
@@ -69,10 +70,10 @@ std::optional<Json> parse_loose(std::string_view text) {
 }
 
 std::optional<Json> to_type(const Json& value, std::string_view type) {
-  if (type == "integer" && value.is_number_float()) {
-    double d = value.get<double>();
-    if (std::fabs(d) < 9e15)
-      return Json(static_cast<int64_t>(d));  // has_type made sure that it is whole
+  const bool is_float = value.is_number_float() || exact_number(value) != nullptr;
+  if (type == "integer" && is_float && !is_long_integer(value)) {
+    const double d = to_double(value);
+    if (std::floor(d) == d && std::fabs(d) < 9e15) return Json(static_cast<int64_t>(d));
     return value;
   }
   if (has_type(value, type)) return value;
