@@ -76,7 +76,9 @@ TEST(ForcedCall, EveryFormatsCallsCanBeBegun) {
       for (const auto& increment : opening->increments)
         (*parser)->feed(increment.text, increment.is_token, &events);
       if (name.empty()) {
-        const std::string quote = syntax.call_begin.ends_with('"') ? " \"" : "";
+        const bool is_json_name =
+            syntax.arguments == Arguments::kJson && syntax.call_begin.ends_with('"');
+        const std::string quote = is_json_name ? " \"" : "";
         (*parser)->feed(
             fmt::format("{}f{}{}", quote, syntax.number_mark.empty() ? "" : ":0", syntax.name_end),
             false, &events);

@@ -30,9 +30,9 @@ TEST(Qwen3Coder, OneLineBreakAtEachEndIsTheFormats) {
 }
 
 TEST(Qwen3Coder, AValueMayHoldTheMarks) {
-  EXPECT_EQ(calls("<tool_call><function=f><parameter=a>\n</parameter> </function></tool_call>\n"
+  EXPECT_EQ(calls("<tool_call><function=f><parameter=a>\n</parameter> x </function></tool_call>\n"
                   "</parameter></function></tool_call>"),
-            R"(f{"a":"</parameter> </function></tool_call>"})");
+            R"(f{"a":"</parameter> x </function></tool_call>"})");
 }
 
 TEST(Qwen3Coder, HalfACallIsText) {
