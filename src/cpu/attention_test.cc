@@ -16,6 +16,8 @@ namespace {
 struct Shape {
   uint32_t n_keys, n_rows, n_group_heads, head_dim, window;
   KvFormat format;
+  float softcap = 0;
+  bool sinks = false;
 };
 
 // One sequence with one kv head; pages in shuffled order, unused slots full of large finite values.
@@ -31,6 +33,8 @@ class Cache {
     fill(k_, size_t{s_.n_keys} * s_.head_dim);
     fill(v_, size_t{s_.n_keys} * s_.head_dim);
     fill(q_, size_t{s_.n_rows} * s_.n_group_heads * s_.head_dim);
+    for (uint32_t head = 0; head < s_.n_group_heads; ++head)
+      sinks_.push_back(head == 0 ? 12.0f : 1.0f - static_cast<float>(head));
     const uint32_t n_pages = (s_.n_keys + 31) / 32;
     pages_.resize(n_pages);
     std::iota(pages_.begin(), pages_.end(), 0u);
@@ -62,6 +66,8 @@ class Cache {
     args.first_position = s_.n_keys - s_.n_rows + first;
     args.scale = 0.3f;
     args.window = s_.window;
+    args.softcap = s_.softcap;
+    if (s_.sinks) args.sinks = sinks_.data();
     args.arena = arena_.data();
     args.page_stride = page_bytes_;
     args.v_offset = v_offset_;
@@ -96,10 +102,17 @@ class Cache {
         dot += static_cast<double>(q_[(size_t{row} * s_.n_group_heads + head) * s_.head_dim + d]) *
                stored(k_[size_t{key} * s_.head_dim + d]);
       }
-      scores.push_back(dot * static_cast<double>(0.3f));
+      const double score = dot * static_cast<double>(0.3f);
+      const auto cap = static_cast<double>(s_.softcap);
+      scores.push_back(cap > 0 ? cap * std::tanh(score / cap) : score);
     }
-    const double top = *std::max_element(scores.begin(), scores.end());
+    double top = *std::max_element(scores.begin(), scores.end());
     double sum = 0;
+    if (s_.sinks) {
+      const auto sink = static_cast<double>(sinks_[head]);
+      top = std::max(top, sink);
+      sum = std::exp(sink - top);
+    }
     for (double& x : scores) sum += x = std::exp(x - top);
     for (size_t i = 0; i < scores.size(); ++i) {
       for (uint32_t d = 0; d < s_.head_dim; ++d) {
@@ -116,7 +129,7 @@ class Cache {
   }
   Shape s_;
   const KernelTable& kernels_;
-  std::vector<float> k_, v_, q_;
+  std::vector<float> k_, v_, q_, sinks_;
   std::vector<uint32_t> pages_;
   std::vector<uint8_t> arena_;
   size_t page_bytes_ = 0, v_offset_ = 0;
@@ -130,14 +143,33 @@ double i16_error(uint32_t head_dim) {
 }
 constexpr KvFormat kI16 = KvFormat::kI16, kF16 = KvFormat::kF16, kF32 = KvFormat::kF32;
 constexpr Shape kShapes[] = {
-    {1, 1, 1, 64, 0, kF16},      {5, 5, 1, 64, 0, kF32},      {33, 16, 7, 64, 0, kF16},
-    {300, 13, 3, 80, 0, kF16},   {700, 16, 2, 128, 0, kF32},  {513, 2, 4, 256, 0, kF16},
-    {700, 16, 4, 64, 100, kF16}, {260, 9, 2, 64, 256, kF32},  {600, 16, 1, 64, 1, kF16},
-    {90, 16, 5, 20, 33, kF32},   {257, 3, 9, 8, 0, kF16},     {1, 1, 1, 64, 0, kI16},
-    {33, 16, 7, 64, 0, kI16},    {300, 13, 3, 80, 0, kI16},   {700, 16, 2, 128, 0, kI16},
-    {513, 2, 4, 256, 0, kI16},   {700, 16, 4, 64, 100, kI16}, {600, 16, 1, 64, 1, kI16},
-    {90, 16, 5, 20, 33, kI16},   {257, 3, 9, 8, 0, kI16},     {40, 5, 3, 7, 0, kI16},
+    {1, 1, 1, 64, 0, kF16},
+    {5, 5, 1, 64, 0, kF32},
+    {33, 16, 7, 64, 0, kF16},
+    {300, 13, 3, 80, 0, kF16},
+    {700, 16, 2, 128, 0, kF32},
+    {513, 2, 4, 256, 0, kF16},
+    {700, 16, 4, 64, 100, kF16},
+    {260, 9, 2, 64, 256, kF32},
+    {600, 16, 1, 64, 1, kF16},
+    {90, 16, 5, 20, 33, kF32},
+    {257, 3, 9, 8, 0, kF16},
+    {1, 1, 1, 64, 0, kI16},
+    {33, 16, 7, 64, 0, kI16},
+    {300, 13, 3, 80, 0, kI16},
+    {700, 16, 2, 128, 0, kI16},
+    {513, 2, 4, 256, 0, kI16},
+    {700, 16, 4, 64, 100, kI16},
+    {600, 16, 1, 64, 1, kI16},
+    {90, 16, 5, 20, 33, kI16},
+    {257, 3, 9, 8, 0, kI16},
+    {40, 5, 3, 7, 0, kI16},
     {300, 2, 14, 1024, 0, kI16},
+    {300, 9, 3, 64, 0, kF32, 2.5f},
+    {300, 9, 3, 64, 0, kI16, 2.5f},
+    {600, 9, 4, 64, 100, kF16, 0, true},
+    {600, 9, 4, 64, 100, kI16, 0, true},
+    {1, 1, 2, 64, 0, kF32, 5.0f, true},
 };
 
 class AttentionTest : public testing::TestWithParam<const KernelTable*> {};

@@ -5,8 +5,10 @@
 
 #include "base/check.h"
 #include "cpu/cpu.h"
+#include "cpu/experts.h"
 #include "cpu/memory.h"
 #include "cpu/plan.h"
+#include "cpu/product.h"
 #include "cpu/rope_table.h"
 #include "cpu/thread_pool.h"
 #include "cpu/weights.h"
@@ -17,14 +19,6 @@ namespace {
 size_t at(ops::TensorId id) { return static_cast<size_t>(id.index); }
 size_t at(ops::MatrixId id) { return static_cast<size_t>(id.index); }
 size_t at(ops::VectorId id) { return static_cast<size_t>(id.index); }
-
-// Groups of one matrix of a product that a thread takes together, and where their outputs begin.
-struct Chunk {
-  const Weight* weight;
-  uint32_t group_begin, group_end;
-  uint32_t first_column;  // of the matrix in the product's output
-};
-constexpr uint32_t kChunkGroups = 2;
 
 // A KV layer's place in a page: its heads follow each other.
 struct LayerPlace {
@@ -52,7 +46,8 @@ class CpuBackend final : public ops::Backend {
         options_(options),
         kernels_(kernels),
         kv_format_(static_cast<KvFormat>(options.kv_type)),
-        pool_(options.n_threads, kernels.enter_thread) {
+        pool_(options.n_threads, kernels.enter_thread),
+        experts_(kernels, pool_, interrupted_) {
     name_ = std::string("cpu/") + kernels.name;
   }
 
@@ -69,7 +64,7 @@ class CpuBackend final : public ops::Backend {
  private:
   void plan_kv();
   Status plan_scratch();
-  void plan_chunks(const std::vector<ops::MatrixId>& matrices, std::vector<Chunk>& chunks) const;
+  std::vector<const Weight*> weights_of(const std::vector<ops::MatrixId>& matrices) const;
   void lay_out_rows(const ops::Batch& batch);
 
   AttentionArgs attention_args(const ops::Attention& op, uint32_t item, uint32_t thread) const;
@@ -81,12 +76,14 @@ class CpuBackend final : public ops::Backend {
   void run(const ops::RopeAppend& op);
   void run(const ops::Attention& op);
   void run(const ops::GatedActivation& op);
+  void run(const ops::Route& op);
+  void run(const ops::ExpertLinear& op);
+  void run(const ops::ExpertSum& op);
   void run(const ops::SelectRows& op);
   void run(const ops::Head& op);
 
   // out (+)= W x for all chunks.
   void product(const std::vector<Chunk>& chunks, const Activation& x, LinearArgs args);
-  void product_chunk(const Chunk& chunk, LinearArgs args, uint32_t thread);
   void quantize(const Activation& x, uint32_t row) const;
   Activation& tensor(ops::TensorId id) { return plan_.activations[at(id)]; }
   const float* vector(ops::VectorId id) const {
@@ -121,9 +118,11 @@ class CpuBackend final : public ops::Backend {
   std::vector<RowRun> runs_;
   std::vector<CellPiece> pieces_;
   std::vector<std::vector<float>> cosines_, sines_;  // by rope, [max_rows, n_pairs]
+  std::vector<std::vector<float>> q_factors_;        // by rope, [max_rows]
   bool entered_ = false;
   // Looked at between ops, and between the pieces of the long ones.
   std::atomic<bool> interrupted_{false};
+  Experts experts_;
 };
 
 Status CpuBackend::load() {
@@ -133,10 +132,13 @@ Status CpuBackend::load() {
   chunks_.resize(program_.ops.size());
   for (size_t i = 0; i < program_.ops.size(); ++i) {
     if (const auto* linear = std::get_if<ops::Linear>(&program_.ops[i]))
-      plan_chunks(linear->matrices, chunks_[i]);
+      chunks_[i] = plan_chunks(weights_of(linear->matrices));
+    if (const auto* experts = std::get_if<ops::ExpertLinear>(&program_.ops[i]))
+      chunks_[i] = plan_chunks(weights_of(experts->matrices));
     if (const auto* head = std::get_if<ops::Head>(&program_.ops[i]))
-      plan_chunks({head->matrix}, chunks_[i]);
+      chunks_[i] = plan_chunks(weights_of({head->matrix}));
   }
+  T9_TRY(experts_.load(program_, weights_, options_.max_rows));
   T9_TRY(plan_scratch());
   T9_TRY(logits_,
          Memory::reserve(size_t{options_.max_logit_rows} * program_.n_vocab * sizeof(float)));
@@ -150,20 +152,16 @@ Status CpuBackend::load() {
   for (const ops::Rope& rope : program_.ropes) {
     cosines_.emplace_back(options_.max_rows * rope.inv_freq.size());
     sines_.emplace_back(options_.max_rows * rope.inv_freq.size());
+    q_factors_.emplace_back(options_.max_rows);
   }
   return {};
 }
 
-void CpuBackend::plan_chunks(const std::vector<ops::MatrixId>& matrices,
-                             std::vector<Chunk>& chunks) const {
-  uint32_t column = 0;
-  for (const ops::MatrixId id : matrices) {
-    const Weight& w = weights_[at(id)];
-    for (uint32_t group = 0; group < w.n_groups; group += kChunkGroups) {
-      chunks.push_back({&w, group, std::min(group + kChunkGroups, w.n_groups), column});
-    }
-    column += w.n_out;
-  }
+std::vector<const Weight*> CpuBackend::weights_of(
+    const std::vector<ops::MatrixId>& matrices) const {
+  std::vector<const Weight*> out;
+  for (const ops::MatrixId id : matrices) out.push_back(&weights_[at(id)]);
+  return out;
 }
 
 void CpuBackend::plan_kv() {
@@ -211,6 +209,7 @@ void CpuBackend::lay_out_rows(const ops::Batch& batch) {
       for (uint32_t i = begin; i < end; ++i) {
         rope_angles(program_.ropes[r], row_position_[i], cosines_[r].data() + n * i,
                     sines_[r].data() + n * i);
+        q_factors_[r][i] = q_factor(program_.ropes[r], row_position_[i]);
       }
     });
   }
@@ -297,23 +296,10 @@ void CpuBackend::product(const std::vector<Chunk>& chunks, const Activation& x, 
   // little back.
   const uint32_t grain = n_rows_ <= 8 ? std::max(1u, n / (4 * pool_.size())) : 1;
   pool_.run(n, grain, [&](uint32_t begin, uint32_t end, uint32_t thread) {
-    for (uint32_t i = begin; i < end && !interrupted_; ++i) product_chunk(chunks[i], args, thread);
+    LinearArgs mine = args;
+    mine.scratch = scratch_.data() + scratch_bytes_ * thread;
+    for (uint32_t i = begin; i < end && !interrupted_; ++i) run_chunk(kernels_, chunks[i], 0, mine);
   });
-}
-
-void CpuBackend::product_chunk(const Chunk& chunk, LinearArgs args, uint32_t thread) {
-  const Weight& w = *chunk.weight;
-  args.n_in = w.n_in;
-  args.n_out = w.n_out;
-  args.out += chunk.first_column;
-  if (args.bias != nullptr) args.bias += chunk.first_column;
-  args.weights = w.memory.data();
-  args.scale = w.scale;
-  args.group_bytes = w.group_bytes;
-  args.group_begin = chunk.group_begin;
-  args.group_end = chunk.group_end;
-  args.scratch = scratch_.data() + scratch_bytes_ * thread;
-  kernels_.linear[static_cast<size_t>(*w.packing)](args);
 }
 
 void CpuBackend::run(const ops::RopeAppend& op) {
@@ -333,6 +319,8 @@ void CpuBackend::run(const ops::RopeAppend& op) {
         if (norm) kernels_.rms_norm(h, vector(norm), kv.head_dim, op.norm_eps, h, false);
         kernels_.rope(h, cosines_[op.rope].data() + size_t{n_pairs} * r,
                       sines_[op.rope].data() + size_t{n_pairs} * r, n_pairs, neox);
+        const float factor = head < op.n_heads ? q_factors_[op.rope][r] : 1.0f;
+        for (uint32_t d = 0; factor != 1.0f && d < kv.head_dim; ++d) h[d] *= factor;
       }
       const ops::BatchSequence& sequence = batch_->sequences[row_sequence_[r]];
       const ops::PageId page = sequence.pages[row_position_[r] / ops::kPageTokens];
@@ -366,6 +354,8 @@ AttentionArgs CpuBackend::attention_args(const ops::Attention& op, uint32_t item
   args.first_position = rows.first_position;
   args.scale = op.scale;
   args.window = op.window;
+  args.softcap = op.softcap;
+  if (op.sinks) args.sinks = vector(op.sinks) + size_t{kv_head} * args.n_group_heads;
   args.arena = arena_.data() + place.offset + place.head.bytes() * kv_head;
   args.page_stride = page_bytes_;
   args.v_offset = place.head.v_offset();
@@ -434,13 +424,28 @@ void CpuBackend::run(const ops::Attention& op) {
 
 void CpuBackend::run(const ops::GatedActivation& op) {
   const Activation &in = tensor(op.in), &out = tensor(op.out);
-  const auto activate = op.kind == ops::Activation::kSilu ? kernels_.silu_mul : kernels_.gelu_mul;
-  pool_.run(n_rows_, 2, [&](uint32_t begin, uint32_t end, uint32_t) {
+  const auto activate = op.kind == ops::Activation::kSilu       ? kernels_.silu_mul
+                        : op.kind == ops::Activation::kGeluTanh ? kernels_.gelu_mul
+                                                                : kernels_.clamped_swiglu;
+  pool_.run(n_rows_ * std::max(1u, in.n_slots), 2, [&](uint32_t begin, uint32_t end, uint32_t) {
     for (uint32_t r = begin; r < end; ++r) {
       activate(row(in, r), row(in, r) + out.width, out.width, row(out, r));
       quantize(out, r);
     }
   });
+}
+
+void CpuBackend::run(const ops::Route& op) {
+  experts_.route(op, vector(op.bias), tensor(op.logits), tensor(op.out), n_rows_);
+}
+
+void CpuBackend::run(const ops::ExpertLinear& op) {
+  experts_.linear(chunks_[op_index_], vector(op.bias), tensor(op.in), tensor(op.routes),
+                  tensor(op.out), n_rows_, scratch_.data(), scratch_bytes_);
+}
+
+void CpuBackend::run(const ops::ExpertSum& op) {
+  experts_.sum(tensor(op.in), tensor(op.routes), tensor(op.out), n_rows_);
 }
 
 void CpuBackend::run(const ops::SelectRows& op) {

@@ -40,6 +40,11 @@ struct Toy {
       rope.inv_freq.push_back(std::pow(100.0, -2.0 * i / head_dim));
     rope.neox = true;
     program.ropes.push_back(rope);
+    std::vector<float> sink_values(n_heads);
+    std::iota(sink_values.begin(), sink_values.end(), -2.0f);
+    const auto sinks = program.add_vector(sink_values);
+    program.ropes[0].q_growth = 0.2f;
+    program.ropes[0].q_growth_every = 40;
     const auto table = matrix(width, n_vocab, DType::kQ8_0);
     const ops::TensorId x = program.embed(table, 1.5f);
     for (uint32_t layer = 0; layer < 2; ++layer) {
@@ -56,7 +61,13 @@ struct Toy {
                            .k_norm = layer == 0 ? ones(head_dim, 1.2f) : ops::VectorId{},
                            .norm_eps = 1e-5f,
                            .rope = 0});
-      const auto a = program.attention(qkv, layer, n_heads, 0.2f, layer == 0 ? 50 : 0);
+      const auto a = program.attention({.qkv = qkv,
+                                        .kv_layer = layer,
+                                        .n_heads = n_heads,
+                                        .scale = 0.2f,
+                                        .window = layer == 0 ? 50u : 0u,
+                                        .softcap = layer == 0 ? 0.0f : 3.0f,
+                                        .sinks = layer == 0 ? sinks : ops::VectorId{}});
       program.add_rms_norm(x, program.linear(a, {matrix(q_width, width, type)}), ones(width, 0.5f),
                            1e-5f);
       const auto h2 = program.rms_norm(x, ones(width, 0.9f), 1e-5f);

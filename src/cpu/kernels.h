@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "cpu/kv_layout.h"
+#include "ops/program.h"
 
 namespace tempo9::cpu {
 
@@ -112,7 +113,9 @@ struct AttentionArgs {
   uint32_t head_dim = 0;
   uint32_t first_position = 0;  // of row 0
   float scale = 1;
-  uint32_t window = 0;  // 0: all
+  uint32_t window = 0;           // 0: all
+  float softcap = 0;             // 0: none
+  const float* sinks = nullptr;  // [n_group_heads] or null
   const uint8_t* arena =
       nullptr;  // page p's K of this layer and kv head at arena + p * page_stride
   size_t page_stride = 0;
@@ -147,6 +150,21 @@ inline size_t attention_scratch_bytes(uint32_t n_group_heads, uint32_t head_dim)
   return (n * (dim + dim / 2 + 3) + tile * (dim + 256 + 128 + 8) + 64) * sizeof(float);
 }
 
+// Chooses one row's experts (ops::Route).
+struct RouteArgs {
+  const float* logits = nullptr;  // [n_experts]
+  uint32_t n_experts = 0;
+  ops::Gating gating = ops::Gating::kSoftmax;
+  uint32_t n_used = 0;
+  const float* bias = nullptr;  // [n_experts] or null
+  uint32_t n_groups = 1, n_groups_used = 1;
+  bool normalise = false;
+  float scale = 1.0f;
+  float* scratch = nullptr;  // route_scratch_floats(n_experts)
+  float* out = nullptr;      // [2 * n_used]: weights, then the experts' numbers
+};
+inline size_t route_scratch_floats(uint32_t n_experts) { return 3 * (size_t{n_experts} + kLanes); }
+
 struct KernelTable {
   const char* name;
 
@@ -159,6 +177,10 @@ struct KernelTable {
   // out = act(gate) * up
   void (*silu_mul)(const float* gate, const float* up, uint32_t n, float* out);
   void (*gelu_mul)(const float* gate, const float* up, uint32_t n, float* out);
+  void (*clamped_swiglu)(const float* gate, const float* up, uint32_t n, float* out);
+  void (*route)(const RouteArgs&);
+  // out += x * factor
+  void (*add_scaled)(const float* x, float factor, uint32_t n, float* out);
   // One head in place; cosine and sine [n_pairs].
   void (*rope)(float* head, const float* cosine, const float* sine, uint32_t n_pairs, bool neox);
   void (*soft_cap)(float* x, uint32_t n, float cap);

@@ -24,14 +24,18 @@ std::vector<Lifetime> lifetimes(const ops::Program& program) {
   std::vector<Lifetime> lives(program.widths.size());
   for (size_t i = 0; i < program.ops.size(); ++i) {
     const auto touch = [&](ops::TensorId id) { lives[static_cast<size_t>(id.index)].touch(i); };
-    std::visit(Overload{
-                   [&](const ops::Embed& op) { touch(op.out); },
-                   [&](const ops::RopeAppend& op) { touch(op.qkv); },
-                   [&](const ops::Head& op) { touch(op.in); },
-                   [&](const ops::Attention& op) { touch(op.qkv), touch(op.out); },
-                   [&](const auto& op) { touch(op.in), touch(op.out); },
-               },
-               program.ops[i]);
+    std::visit(
+        Overload{
+            [&](const ops::Embed& op) { touch(op.out); },
+            [&](const ops::RopeAppend& op) { touch(op.qkv); },
+            [&](const ops::Head& op) { touch(op.in); },
+            [&](const ops::Attention& op) { touch(op.qkv), touch(op.out); },
+            [&](const ops::Route& op) { touch(op.logits), touch(op.out); },
+            [&](const ops::ExpertLinear& op) { touch(op.in), touch(op.routes), touch(op.out); },
+            [&](const ops::ExpertSum& op) { touch(op.in), touch(op.routes), touch(op.out); },
+            [&](const auto& op) { touch(op.in), touch(op.out); },
+        },
+        program.ops[i]);
   }
   return lives;
 }
@@ -46,6 +50,8 @@ void mark_quantized(const ops::Program& program, const std::vector<Weight>& weig
   for (const ops::Op& op : program.ops) {
     if (const auto* linear = std::get_if<ops::Linear>(&op)) {
       for (const ops::MatrixId id : linear->matrices) reads(linear->in, id);
+    } else if (const auto* experts = std::get_if<ops::ExpertLinear>(&op)) {
+      for (const ops::MatrixId id : experts->matrices) reads(experts->in, id);
     } else if (const auto* head = std::get_if<ops::Head>(&op)) {
       reads(head->in, head->matrix);
     }
@@ -53,7 +59,9 @@ void mark_quantized(const ops::Program& program, const std::vector<Weight>& weig
   // A product's columns come from several threads, so it cannot quantise its rows.
   for (const ops::Op& op : program.ops) {
     const auto* linear = std::get_if<ops::Linear>(&op);
+    const auto* experts = std::get_if<ops::ExpertLinear>(&op);
     T9_CHECK(linear == nullptr || !out[static_cast<size_t>(linear->out.index)].quantized);
+    T9_CHECK(experts == nullptr || !out[static_cast<size_t>(experts->out.index)].quantized);
   }
 }
 
@@ -65,6 +73,7 @@ struct Sizes {
 };
 Sizes sizes_of(const Activation& a, size_t n_rows) {
   Sizes s{};
+  n_rows *= std::max(1u, a.n_slots);
   s.f32 = aligned(n_rows * a.width * sizeof(float));
   if (a.quantized) s.blocks = aligned(n_rows * (a.width / kBlock) * sizeof(QuantBlock));
   s.total = s.f32 + s.blocks + (a.quantized ? aligned(n_rows * sizeof(float)) : 0);
@@ -87,7 +96,10 @@ Result<Plan> plan_activations(const ops::Program& program, const std::vector<Wei
                               uint32_t max_rows) {
   Plan plan;
   plan.activations.resize(program.widths.size());
-  for (size_t i = 0; i < program.widths.size(); ++i) plan.activations[i].width = program.widths[i];
+  for (size_t i = 0; i < program.widths.size(); ++i) {
+    plan.activations[i].width = program.widths[i];
+    plan.activations[i].n_slots = program.n_slots[i];
+  }
   mark_quantized(program, weights, plan.activations);
   const std::vector<Lifetime> lives = lifetimes(program);
 

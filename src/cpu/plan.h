@@ -11,8 +11,9 @@
 namespace tempo9::cpu {
 
 struct Activation {
-  float* data = nullptr;  // [n_rows, width]
+  float* data = nullptr;  // [n_rows, width], or [n_rows * n_slots, width] by place (cpu/experts.h)
   uint32_t width = 0;
+  uint32_t n_slots = 0;    // 0: none
   bool quantized = false;  // rows are also in quant
   QuantRows quant;
 };

@@ -45,7 +45,27 @@ SinCos sin_cos(double x) {
   }
 }
 
+// ln x for x >= 1: x = m 2^n with m in [0.7, 1.5), ln m = 2 atanh((m - 1) / (m + 1)) by its series.
+double natural_log(double x) {
+  int n = std::ilogb(x);
+  double m = std::scalbn(x, -n);
+  if (m > 1.4142135623730951) {
+    m *= 0.5;
+    ++n;
+  }
+  const double t = (m - 1.0) / (m + 1.0), t2 = t * t;
+  double sum = 0;
+  for (int k = 21; k >= 1; k -= 2) sum = std::fma(sum, t2, 1.0 / k);
+  return std::fma(n, 0.69314718055994530942, 2.0 * t * sum);
+}
+
 }  // namespace
+
+float q_factor(const ops::Rope& rope, uint32_t position) {
+  if (rope.q_growth == 0 || position < rope.q_growth_every) return 1.0f;
+  const uint32_t steps = position / rope.q_growth_every;
+  return static_cast<float>(1.0 + static_cast<double>(rope.q_growth) * natural_log(1.0 + steps));
+}
 
 void rope_angles(const ops::Rope& rope, uint32_t position, float* cosine, float* sine) {
   for (size_t i = 0; i < rope.inv_freq.size(); ++i) {

@@ -14,6 +14,8 @@ std::vector<bool> used_as_product(const ops::Program& program) {
   for (const ops::Op& op : program.ops) {
     if (const auto* linear = std::get_if<ops::Linear>(&op)) {
       for (const ops::MatrixId id : linear->matrices) used[static_cast<size_t>(id.index)] = true;
+    } else if (const auto* experts = std::get_if<ops::ExpertLinear>(&op)) {
+      for (const ops::MatrixId id : experts->matrices) used[static_cast<size_t>(id.index)] = true;
     } else if (const auto* head = std::get_if<ops::Head>(&op)) {
       used[static_cast<size_t>(head->matrix.index)] = true;
     }
@@ -33,12 +35,14 @@ Result<Weight> load_weight(const ops::Matrix& matrix, bool pack, ThreadPool& poo
                       matrix.n_in, info.name, info.block_elements);
   }
   const size_t row_bytes = size_t{matrix.n_in} / info.block_elements * info.block_bytes;
-  T9_CHECK(matrix.data.size() == row_bytes * matrix.n_out);
+  const size_t matrix_bytes = row_bytes * matrix.n_out;
+  T9_CHECK(matrix.data.size() == matrix_bytes * matrix.n_experts);
 
   Weight w;
   w.type = matrix.type;
   w.n_in = matrix.n_in;
   w.n_out = matrix.n_out;
+  w.n_experts = matrix.n_experts;
   w.scale = matrix.scale;
   w.n_groups = (matrix.n_out + kLanes - 1) / kLanes;
   if (pack) w.packing = packing_of(matrix.type);
@@ -49,12 +53,14 @@ Result<Weight> load_weight(const ops::Matrix& matrix, bool pack, ThreadPool& poo
     return w;
   }
   w.group_bytes = packed_group_bytes(*w.packing, w.n_in);
-  T9_TRY(w.memory, Memory::reserve(w.group_bytes * w.n_groups));
+  const uint32_t n_groups = w.n_groups * w.n_experts;
+  T9_TRY(w.memory, Memory::reserve(w.group_bytes * n_groups));
   w.memory.prefer_huge_pages();
-  pool.run(w.n_groups, 8, [&](uint32_t begin, uint32_t end, uint32_t) {
-    for (uint32_t group = begin; group < end; ++group) {
-      pack_group(*w.packing, matrix.data.data(), row_bytes, w.n_in, w.n_out, group,
-                 w.memory.data() + w.group_bytes * group);
+  pool.run(n_groups, 8, [&](uint32_t begin, uint32_t end, uint32_t) {
+    for (uint32_t i = begin; i < end; ++i) {
+      const uint8_t* expert = matrix.data.data() + matrix_bytes * (i / w.n_groups);
+      pack_group(*w.packing, expert, row_bytes, w.n_in, w.n_out, i % w.n_groups,
+                 w.memory.data() + w.group_bytes * i);
     }
   });
   return w;

@@ -13,8 +13,9 @@ namespace tempo9::cpu {
 
 struct Weight {
   DType type = DType::kF32;
-  std::optional<Packing> packing;  // none: rows as in the file, read by embeddings only
-  uint32_t n_in = 0, n_out = 0, n_groups = 0;
+  std::optional<Packing> packing;              // none: rows as in the file, read by embeddings only
+  uint32_t n_in = 0, n_out = 0, n_groups = 0;  // of one expert's matrix
+  uint32_t n_experts = 1;                      // matrices, one behind the other
   float scale = 1.0f;
   size_t group_bytes = 0;  // packed; a file row's bytes otherwise
   Memory memory;
@@ -29,7 +30,7 @@ Result<std::vector<Weight>> load_weights(const ops::Program& program, ThreadPool
 
 uint64_t bytes_of(const std::vector<Weight>& weights);  // in memory
 
-// One output's weights as f32: a token's embedding. out [n_in].
+// One output's weights as f32: a token's embedding. out [n_in]. Not for experts.
 void read_row(const Weight& weight, uint32_t row, float* out);
 
 }  // namespace tempo9::cpu

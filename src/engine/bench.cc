@@ -45,7 +45,7 @@ Bench::Bench(const ops::Program& program, ops::KvType kv_type, uint32_t n_ids,
       backend_(backend),
       clock_(clock),
       sampler_(program.n_vocab, n_ids),
-      weight_bytes_(backend->weight_bytes() - lookup_bytes(program)) {}
+      weight_bytes_(backend->weight_bytes() - unread_bytes(program)) {}
 
 Status Bench::run(const BenchPlan& plan, const std::function<void(const BenchResult&)>& sink) {
   plan_ = plan;

@@ -85,7 +85,12 @@ ops::Program small_program() {
   ops::Matrix qkv = table;
   qkv.n_out = 16;
   qkv.data = std::span(bytes).first(8 * 16 * 4);
-  program.add_linear(x, program.attention(program.linear(x, {program.add_matrix(qkv)}), 0, 2, 1, 0),
+  program.add_linear(x,
+                     program.attention({.qkv = program.linear(x, {program.add_matrix(qkv)}),
+                                        .kv_layer = 0,
+                                        .n_heads = 2,
+                                        .scale = 1,
+                                        .window = 0}),
                      program.add_matrix([&] {
                        ops::Matrix out = table;
                        out.n_out = 8;

@@ -12,8 +12,15 @@ size_t at(ops::MatrixId id) { return static_cast<size_t>(id.index); }
 // The matrices that an op multiplies by.
 std::vector<ops::MatrixId> products_of(const ops::Op& op) {
   if (const auto* linear = std::get_if<ops::Linear>(&op)) return linear->matrices;
+  if (const auto* experts = std::get_if<ops::ExpertLinear>(&op)) return experts->matrices;
   if (const auto* head = std::get_if<ops::Head>(&op)) return {head->matrix};
   return {};
+}
+
+// Matrices of an expert tensor that a row meets; 1 for others.
+uint32_t n_used(const ops::Program& program, const ops::Op& op) {
+  const auto* experts = std::get_if<ops::ExpertLinear>(&op);
+  return experts == nullptr ? 1 : program.n_slots[static_cast<size_t>(experts->out.index)];
 }
 
 }  // namespace
@@ -24,7 +31,7 @@ uint64_t weight_multiply_adds(const ops::Program& program, uint32_t n_rows, uint
     if (std::holds_alternative<ops::SelectRows>(op)) n_rows = n_logit_rows;
     for (const ops::MatrixId id : products_of(op)) {
       const ops::Matrix& matrix = program.matrices[at(id)];
-      total += uint64_t{n_rows} * matrix.n_in * matrix.n_out;
+      total += uint64_t{n_rows} * n_used(program, op) * matrix.n_in * matrix.n_out;
     }
   }
   return total;
@@ -44,12 +51,17 @@ uint64_t kv_read_bytes(const ops::Program& program, ops::KvType type, uint32_t n
   return total;
 }
 
-uint64_t lookup_bytes(const ops::Program& program) {
+uint64_t unread_bytes(const ops::Program& program) {
   std::vector<bool> multiplied(program.matrices.size());
-  for (const ops::Op& op : program.ops) {
-    for (const ops::MatrixId id : products_of(op)) multiplied[at(id)] = true;
-  }
   uint64_t total = 0;
+  for (const ops::Op& op : program.ops) {
+    for (const ops::MatrixId id : products_of(op)) {
+      multiplied[at(id)] = true;
+      const ops::Matrix& matrix = program.matrices[at(id)];
+      if (matrix.n_experts > 1)
+        total += matrix.data.size() / matrix.n_experts * (matrix.n_experts - n_used(program, op));
+    }
+  }
   for (size_t i = 0; i < multiplied.size(); ++i) {
     if (!multiplied[i]) total += program.matrices[i].data.size();
   }

@@ -16,8 +16,8 @@ uint64_t weight_multiply_adds(const ops::Program& program, uint32_t n_rows, uint
 // layers; a window's layer reads no more than the window.
 uint64_t kv_read_bytes(const ops::Program& program, ops::KvType type, uint32_t n_keys);
 
-// Bytes of the tables that are only looked up in, a row a token: a step does not read them through.
-// They stay in memory in the file's form. Requires: the program's file is open.
-uint64_t lookup_bytes(const ops::Program& program);
+// Bytes of weights, as in the file, that a step of one row does not read: tables that are only
+// looked up in, and experts that the row is not sent to. Requires: the program's file is open.
+uint64_t unread_bytes(const ops::Program& program);
 
 }  // namespace tempo9::engine

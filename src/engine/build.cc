@@ -126,8 +126,9 @@ Result<EngineParts> build_script_parts(const EngineOptions& options) {
 
 Result<EngineParts> build_model_parts(const EngineOptions& options) {
   T9_TRY(OpenFile open, open_file(options.model_path));
-  T9_TRY(const ops::Program program, models::build_program(open.file));
   T9_TRY(const uint32_t declared, models::context_length(open.file));
+  T9_TRY(const ops::Program program,
+         models::build_program(open.file, choose_length(options.max_length, declared).max_length));
   T9_TRY(const ops::KvType kv_type, parse_kv_type(options.kv_type));
 
   const uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : default_memory();

@@ -30,12 +30,14 @@ std::vector<std::string_view> known_architectures() {
   return names;
 }
 
-Result<ops::Program> build_program(const gguf::File& file) {
+Result<ops::Program> build_program(const gguf::File& file, uint32_t max_length) {
   T9_TRY(const std::string architecture, file.get_string("general.architecture"));
   for (const Entry& entry : kModels) {
     if (entry.architecture != architecture) continue;
     ops::Program program;
-    T9_TRY(Reader reader, Reader::create(file, architecture));
+    T9_TRY(const uint32_t declared, context_length(file));
+    T9_TRY(Reader reader,
+           Reader::create(file, architecture, max_length > 0 ? max_length : declared));
     T9_TRY(entry.record(reader, program));
     return program;
   }

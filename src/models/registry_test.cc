@@ -170,9 +170,9 @@ TEST(ReadRope, YarnIsTransformers) {
   w.u32("qwen2.rope.scaling.original_context_length", 32768);
   const auto file = gguf::File::from_bytes(w.build());
   ASSERT_TRUE(file);
-  const auto reader = Reader::create(*file, "qwen2");
+  const auto reader = Reader::create(*file, "qwen2", 64);
   ASSERT_TRUE(reader) << reader.error().message;
-  const auto rope = read_rope(*reader, 1e6, 64, true, true);
+  const auto rope = read_rope(*reader, {.base = 1e6, .n_dims = 64, .neox = true});
   ASSERT_TRUE(rope) << rope.error().message;
   EXPECT_NEAR(rope->magnitude, 1.138629436111989, 1e-6);
   const std::vector<std::pair<size_t, double>> want = {{0, 1.0},

@@ -16,8 +16,9 @@ VectorId Program::add_vector(std::vector<float> values) {
   return {static_cast<int32_t>(vectors.size()) - 1};
 }
 
-TensorId Program::new_tensor(uint32_t width) {
+TensorId Program::new_tensor(uint32_t width, uint32_t slots) {
   widths.push_back(width);
+  n_slots.push_back(slots);
   return {static_cast<int32_t>(widths.size()) - 1};
 }
 
@@ -77,20 +78,54 @@ void Program::rope_append(RopeAppend op) {
   ops.push_back(op);
 }
 
-TensorId Program::attention(TensorId qkv, uint32_t kv_layer, uint32_t n_heads, float scale,
-                            uint32_t window) {
-  const KvLayer& kv = kv_layers[kv_layer];
-  T9_CHECK(n_heads % kv.n_kv_heads == 0);
-  const TensorId out = new_tensor(n_heads * kv.head_dim);
-  ops.push_back(Attention{qkv, kv_layer, n_heads, scale, window, out});
-  return out;
+TensorId Program::attention(Attention op) {
+  const KvLayer& kv = kv_layers[op.kv_layer];
+  T9_CHECK(op.n_heads % kv.n_kv_heads == 0);
+  T9_CHECK(!op.sinks || vectors[at(op.sinks)].size() == op.n_heads);
+  op.out = new_tensor(op.n_heads * kv.head_dim);
+  ops.push_back(op);
+  return op.out;
 }
 
 TensorId Program::gated_activation(TensorId gate_up, Activation kind) {
   T9_CHECK(widths[at(gate_up)] % 2 == 0);
-  const TensorId out = new_tensor(widths[at(gate_up)] / 2);
+  const TensorId out = new_tensor(widths[at(gate_up)] / 2, n_slots[at(gate_up)]);
   ops.push_back(GatedActivation{gate_up, kind, out});
   return out;
+}
+
+TensorId Program::route(Route op) {
+  const uint32_t n_experts = widths[at(op.logits)];
+  T9_CHECK(op.n_used > 0 && op.n_groups > 0 && n_experts % op.n_groups == 0);
+  T9_CHECK(op.n_groups_used > 0 && op.n_groups_used <= op.n_groups);
+  T9_CHECK(op.n_used <= n_experts / op.n_groups * op.n_groups_used);
+  T9_CHECK(!op.bias || vectors[at(op.bias)].size() == n_experts);
+  op.out = new_tensor(2 * op.n_used);
+  ops.push_back(op);
+  return op.out;
+}
+
+TensorId Program::expert_linear(TensorId in, TensorId routes, std::vector<MatrixId> parts,
+                                VectorId bias) {
+  const uint32_t n_used = widths[at(routes)] / 2;
+  const uint32_t n_experts = matrices[at(parts.at(0))].n_experts;
+  T9_CHECK(n_slots[at(in)] == 0 || n_slots[at(in)] == n_used);
+  uint32_t width = 0;
+  for (const MatrixId part : parts) {
+    T9_CHECK(matrices[at(part)].n_in == widths[at(in)]);
+    T9_CHECK(matrices[at(part)].n_experts == n_experts);
+    width += matrices[at(part)].n_out;
+  }
+  T9_CHECK(!bias || vectors[at(bias)].size() == size_t{n_experts} * width);
+  const TensorId out = new_tensor(width, n_used);
+  ops.push_back(ExpertLinear{in, routes, std::move(parts), bias, out});
+  return out;
+}
+
+void Program::add_expert_sum(TensorId residual, TensorId in, TensorId routes) {
+  T9_CHECK(widths[at(residual)] == widths[at(in)] && n_slots[at(residual)] == 0);
+  T9_CHECK(n_slots[at(in)] == widths[at(routes)] / 2);
+  ops.push_back(ExpertSum{in, routes, residual});
 }
 
 TensorId Program::select_rows(TensorId in) {

@@ -15,8 +15,9 @@
 
 namespace tempo9::ops {
 
-// A weight matrix as it stands in the file: n_out rows of n_in elements, y = scale * W x. The bytes
-// are borrowed from the mapping and need to live only until the backend has loaded the program.
+// A weight matrix as it stands in the file: n_out rows of n_in elements, y = scale * W x. With
+// n_experts above 1 as many of them, one behind the other. The bytes are borrowed from the mapping
+// and need to live only until the backend has loaded the program.
 struct Matrix {
   std::string name;
   DType type = DType::kF32;
@@ -24,6 +25,7 @@ struct Matrix {
   uint32_t n_out = 0;
   std::span<const uint8_t> data;
   float scale = 1.0f;  // one for the whole matrix, which NVFP4 files have beside their blocks'
+  uint32_t n_experts = 1;
 };
 
 // Handles into a Program. -1: none.
@@ -34,9 +36,11 @@ struct VectorId {
   int32_t index = -1;
   explicit operator bool() const { return index >= 0; }
 };
+// Activations, f32 [n_rows, width], or [n_rows * n_slots, width] where each row has a part for each
+// of the experts it was sent to (in which order is the backend's affair).
 struct TensorId {
   int32_t index = -1;
-};  // activations, f32 [n_rows, width]
+};
 
 struct KvLayer {
   uint32_t n_kv_heads = 0;
@@ -48,9 +52,16 @@ struct Rope {
   std::vector<double> inv_freq;  // radians per position, scaling already applied
   bool neox = false;             // pairs (i, i + n/2); else pairs (2i, 2i + 1)
   float magnitude = 1.0f;        // multiplies cos and sin (yarn)
+  // Queries are then multiplied by 1 + q_growth * ln(1 + floor(position / q_growth_every)).
+  float q_growth = 0.0f;
+  uint32_t q_growth_every = 0;
 };
 
-enum class Activation { kSilu, kGeluTanh };
+enum class Activation {
+  kSilu,
+  kGeluTanh,
+  kClampedSwiglu,  // g sigmoid(1.702 g) (up + 1), g = min(gate, 7), up clamped to [-7, 7]
+};
 
 // out[r] = W[token of row r] * scale
 struct Embed {
@@ -95,15 +106,53 @@ struct Attention {
   TensorId qkv;
   uint32_t kv_layer;
   uint32_t n_heads;
-  float scale;      // multiplies q.k before softmax
-  uint32_t window;  // query i sees keys j with i - j < window; 0: all
-  TensorId out;     // [n_rows, n_heads * head_dim]
+  float scale;          // multiplies q.k before softmax
+  uint32_t window;      // query i sees keys j with i - j < window; 0: all
+  float softcap = 0;    // scores become softcap * tanh(score / softcap); 0: no
+  VectorId sinks = {};  // [n_heads]: a score more in each head's softmax, which weighs no value
+  TensorId out = {};    // [n_rows, n_heads * head_dim]
 };
 
-// in is [gate | up]; out = act(gate) * up.
+// in is [gate | up]; out = act(gate) * up. For each slot where in has slots.
 struct GatedActivation {
   TensorId in;
   Activation kind;
+  TensorId out;
+};
+
+// How an expert's score comes from its logit.
+enum class Gating {
+  kSoftmax,          // of all experts
+  kSigmoid,          // of each alone
+  kSoftmaxOfChosen,  // the logits choose; then a softmax of those chosen
+};
+
+// Chooses each row's experts, the best first; of equal scores the lower number.
+struct Route {
+  TensorId logits;  // [n_rows, n_experts]
+  Gating gating = Gating::kSoftmax;
+  uint32_t n_used = 1;    // experts a row
+  VectorId bias = {};     // [n_experts], added to the scores for the choice only
+  uint32_t n_groups = 1;  // equal runs of experts, of which the n_groups_used best can be chosen
+  uint32_t n_groups_used = 1;  // from; a group is as good as its two best experts' sum
+  bool normalise = false;      // weights (the scores of the chosen) are divided by their sum
+  float scale = 1.0f;          // then multiplied by this
+  TensorId out = {};           // [n_rows, 2 * n_used]: weights, then the experts' numbers
+};
+
+// For each slot of each row, out = [W0 in | W1 in ...] + bias of the expert that was chosen there.
+struct ExpertLinear {
+  TensorId in;  // a part for each slot, or one for all
+  TensorId routes;
+  std::vector<MatrixId> matrices;  // with n_experts
+  VectorId bias;                   // [n_experts, width of out]
+  TensorId out;                    // with n_slots
+};
+
+// out += the sum over a row's slots, in their order, of weight * in.
+struct ExpertSum {
+  TensorId in;
+  TensorId routes;
   TensorId out;
 };
 
@@ -120,15 +169,16 @@ struct Head {
   float softcap;
 };
 
-using Op =
-    std::variant<Embed, RmsNorm, Linear, RopeAppend, Attention, GatedActivation, SelectRows, Head>;
+using Op = std::variant<Embed, RmsNorm, Linear, RopeAppend, Attention, GatedActivation, Route,
+                        ExpertLinear, ExpertSum, SelectRows, Head>;
 
 struct Program {
   std::vector<Matrix> matrices;
   std::vector<std::vector<float>> vectors;
   std::vector<Rope> ropes;
   std::vector<KvLayer> kv_layers;
-  std::vector<uint32_t> widths;  // of each activation tensor
+  std::vector<uint32_t> widths;   // of each activation tensor
+  std::vector<uint32_t> n_slots;  // of each; 0: the row is one part
   std::vector<Op> ops;
   uint32_t n_vocab = 0;  // rows of the head
 
@@ -142,14 +192,17 @@ struct Program {
   TensorId linear(TensorId in, std::vector<MatrixId> matrices, VectorId bias = {});
   void add_linear(TensorId residual, TensorId in, MatrixId matrix, VectorId bias = {});
   void rope_append(RopeAppend op);
-  TensorId attention(TensorId qkv, uint32_t kv_layer, uint32_t n_heads, float scale,
-                     uint32_t window);
+  TensorId attention(Attention op);  // sets op.out
   TensorId gated_activation(TensorId gate_up, Activation kind);
+  TensorId route(Route op);  // likewise
+  TensorId expert_linear(TensorId in, TensorId routes, std::vector<MatrixId> matrices,
+                         VectorId bias = {});
+  void add_expert_sum(TensorId residual, TensorId in, TensorId routes);
   TensorId select_rows(TensorId in);
   void head(TensorId in, MatrixId matrix, float softcap = 0.0f);
 
  private:
-  TensorId new_tensor(uint32_t width);
+  TensorId new_tensor(uint32_t width, uint32_t slots = 0);
 };
 
 }  // namespace tempo9::ops

@@ -24,6 +24,8 @@ from models_weights import token_ids  # noqa: E402
 
 TINY = ["llama_gqa2_d80_llama3", "qwen2_gqa7_d64_tied", "qwen3_gqa3_d80", "gemma3_d256", "quant_q4_k", "quant_q6_k",
         "quant_q8_0_k32", "quant_mix_q5_0_q8_0", "quant_q4_1_k32", "quant_gemma3_q8_0", "quant_iq4_xs", "quant_bf16"]
+# Each operation that the families add: soft caps, growing queries, experts (of every router), sinks.
+FAMILIES = ["gemma2_d64", "mistral3", "quant_qwen3moe_q4_k", "glm4moe_groups_norm", "quant_gpt_oss_mxfp4"]
 REAL = ["qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", "smollm2-135m-instruct-q4_1.gguf", "gemma-3-270m-q4_k_m.gguf"]
 SAMPLED = {"temperature": 0.8, "top_p": 0.95, "top_k": 40, "seed": 11}
 
@@ -130,6 +132,16 @@ def check(path, isa, wanted, neighbours, at_once=True, kv_type="i16"):
 @pytest.mark.parametrize("isa", list(tables()))
 @pytest.mark.parametrize("name", TINY)
 def test_tiny(name, isa, tmp_path):
+    check_tiny(name, isa, tmp_path)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_families(name, tmp_path):
+    """On this machine's best table."""
+    check_tiny(name, next(isa for isa in kernel_tables() if machine_runs(isa)), tmp_path)
+
+
+def check_tiny(name, isa, tmp_path):
     case = CASES[name]
     prompts = [token_ids(f"determinism/{n}", n, case.V) for n in (1, 40, 300)]
     neighbours = [token_ids(f"neighbour/{i}", 150 + 40 * i, case.V) for i in range(2)] + [prompts[2]]

@@ -18,6 +18,18 @@ EXACT_TYPES = ("F32", "F16", "BF16")
 
 
 @dataclass(frozen=True)
+class Experts:
+    n: int  # experts
+    used: int  # of them, a token
+    F: int  # feed-forward length of one
+    shared: int = 0  # feed-forward length of the shared experts together
+    lead: int = 0  # layers in front that have none
+    groups: tuple[int, int] | None = None  # expert_group_count, expert_group_used_count
+    scale: float = 1.0  # expert_weights_scale
+    normalise: bool = True
+
+
+@dataclass(frozen=True)
 class Case:
     name: str
     arch: str  # general.architecture
@@ -41,12 +53,19 @@ class Case:
     context: int = 2048
     fused_qkv: bool = False  # one attn_qkv tensor, as the converter's --fuse-qkv writes
     scales: bool = False  # each layer matrix X has a multiplier X.scale beside it, as NVFP4 exports do
+    rope_dims: int = 0  # elements of a head that rotate; 0: all
+    multipliers: dict = field(default_factory=dict)  # Granite's, by GGUF key
+    softcaps: tuple | None = None  # of attention scores and of logits
+    experts: Experts | None = None
+    growth: float = 0.0  # Ministral 3: attention.temperature_scale
     types: dict = field(default_factory=dict)  # tensor role -> GGML type name; "*" is the default
     prompt_lengths: tuple = PROMPT_LENGTHS
     n_greedy: int = N_GREEDY
 
     def type_of(self, role: str) -> str:
         """GGML type of a matrix; role is the tensor's name without layer and '.weight'."""
+        if role == "ffn_gate_inp":
+            return "F32"  # as every quantisation leaves it
         return self.types.get(role, self.types.get("*", "F32"))
 
     def sliding(self, layer: int) -> bool:
@@ -54,8 +73,14 @@ class Case:
             return False
         if isinstance(self.pattern, list):
             return self.pattern[layer]
-        n = 6 if self.pattern is None else self.pattern
+        if self.arch == "phi3":
+            return True
+        default = 6 if self.arch == "gemma3" else 2
+        n = default if self.pattern is None else self.pattern
         return (layer + 1) % n != 0
+
+    def has_experts(self, layer: int) -> bool:
+        return self.experts is not None and layer >= self.experts.lead
 
     @property
     def exact(self) -> bool:
@@ -90,6 +115,43 @@ def gemma3(name, eps=1e-6, **shape):
     return Case(name, "gemma3", "Gemma3ForCausalLM", tied=True, qk_norm=True, rope_base=1e6, eps=eps, **shape)
 
 
+LONGROPE_PAIRS = 24
+
+
+def longrope(original):
+    """Factors that grow with the pair, as Phi's do."""
+    return {
+        "rope_type": "longrope",
+        "short_factor": [1.0 + 0.03 * i for i in range(LONGROPE_PAIRS)],
+        "long_factor": [1.0 + 0.25 * i for i in range(LONGROPE_PAIRS)],
+        "original_max_position_embeddings": original,
+    }
+
+
+MINISTRAL = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 128, "beta_fast": 32.0,
+             "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}
+GPT_OSS_YARN = {"rope_type": "yarn", "factor": 32.0, "original_max_position_embeddings": 256, "beta_fast": 32.0,
+                "beta_slow": 1.0, "truncate": False}
+GRANITE = {"embedding_scale": 1.5, "residual_scale": 0.4, "attention.scale": 0.09, "logit_scale": 0.8}
+
+
+def granite(name, arch="granite", hf="GraniteForCausalLM", **shape):
+    return Case(name, arch, hf, multipliers=GRANITE, **shape)
+
+
+def gemma2(name, eps=1e-6, **shape):
+    return Case(name, "gemma2", "Gemma2ForCausalLM", tied=True, eps=eps, **shape)
+
+
+def gpt_oss(name, **shape):
+    return Case(name, "gpt-oss", "GptOssForCausalLM", qkv_bias=True, out_bias=True, rope_base=150000.0,
+                rope_scaling=GPT_OSS_YARN, **shape)
+
+
+def glm4moe(name, **shape):
+    return Case(name, "glm4moe", "Glm4MoeForCausalLM", **shape)
+
+
 F32_CASES = [
     llama("llama_gqa1_d64", n_layers=3, E=144, F=200, H=3, K=3, D=64, V=261),
     llama("llama_gqa3_tied", n_layers=3, E=192, F=328, H=3, K=1, D=64, V=301, tied=True, eps=1e-3),
@@ -121,6 +183,38 @@ F32_CASES = [
     gemma3("gemma3_d80_array", n_layers=4, E=168, F=180, H=2, K=2, D=80, V=291, window=512, eps=1e-2,
            pattern=[True, False, False, True]),
     gemma3("gemma3_62_layers", n_layers=62, E=96, F=88, H=2, K=1, D=64, V=287, window=48),
+    Case("mistral3", "mistral3", "Ministral3ForCausalLM", n_layers=2, E=136, F=180, H=4, K=2, D=48, V=277,
+         rope_base=1e6, rope_scaling=MINISTRAL, growth=0.1),
+    Case("smollm3", "smollm3", "SmolLM3ForCausalLM", n_layers=5, E=144, F=152, H=3, K=1, D=48, V=283, tied=True,
+         rope_base=2e6),
+    granite("granite_tied", n_layers=2, E=192, F=172, H=4, K=2, D=48, V=291, tied=True),
+    granite("granite_bias", n_layers=2, E=160, F=148, H=2, K=1, D=80, V=271, qkv_bias=True, out_bias=True),
+    Case("phi3_window", "phi3", "Phi3ForCausalLM", n_layers=2, E=192, F=180, H=3, K=3, D=64, V=285, window=90),
+    Case("phi3_longrope_short", "phi3", "Phi3ForCausalLM", n_layers=2, E=192, F=164, H=3, K=1, D=64, rope_dims=48,
+         V=293, tied=True, rope_scaling=longrope(2048), context=8192),
+    Case("phi3_longrope_long", "phi3", "Phi3ForCausalLM", n_layers=2, E=192, F=164, H=3, K=1, D=64, rope_dims=48,
+         V=279, rope_scaling=longrope(128), prompt_lengths=(200, 1100)),
+    Case("glm4", "glm4", "Glm4ForCausalLM", n_layers=2, E=144, F=156, H=4, K=2, D=64, rope_dims=32, V=297,
+         qkv_bias=True),
+    gemma2("gemma2_d64", n_layers=3, E=144, F=196, H=4, K=2, D=64, V=301, window=70, softcaps=(6.0, 5.0)),
+    gemma2("gemma2_46_layers", n_layers=46, E=96, F=88, H=2, K=1, D=32, V=283, window=48, softcaps=(50.0, 30.0)),
+    Case("mixtral", "llama", "MixtralForCausalLM", n_layers=2, E=136, F=120, H=4, K=2, D=48, V=273,
+         experts=Experts(4, 2, 120)),
+    Case("qwen3moe", "qwen3moe", "Qwen3MoeForCausalLM", n_layers=3, E=156, F=100, H=3, K=1, D=48, V=289, qk_norm=True,
+         eps=1e-6, rope_base=1e6, experts=Experts(18, 4, 76)),
+    Case("qwen3vl", "qwen3vl", "Qwen3VLForConditionalGeneration", n_layers=2, E=144, F=124, H=4, K=2, D=48, V=281,
+         qk_norm=True, eps=1e-6, rope_base=5e6, prompt_lengths=(17, 200)),
+    Case("qwen3vlmoe", "qwen3vlmoe", "Qwen3VLMoeForConditionalGeneration", n_layers=2, E=136, F=120, H=3, K=1, D=48,
+         V=277, qk_norm=True, eps=1e-6, rope_base=5e6, experts=Experts(10, 3, 52), prompt_lengths=(17, 200)),
+    granite("granitemoe", "granitemoe", "GraniteMoeForCausalLM", n_layers=2, E=192, F=84, H=4, K=2, D=48, V=281,
+            tied=True, experts=Experts(7, 3, 84)),
+    granite("granitemoe_shared", "granitemoe", "GraniteMoeSharedForCausalLM", n_layers=2, E=160, F=72, H=2, K=1, D=80,
+            V=275, experts=Experts(5, 2, 72, shared=56)),
+    glm4moe("glm4moe", n_layers=3, E=144, F=132, H=3, K=1, D=48, rope_dims=24, V=287, qkv_bias=True,
+            experts=Experts(12, 3, 60, shared=60, lead=1, groups=(1, 1), scale=1.7)),
+    glm4moe("glm4moe_groups_norm", n_layers=2, E=136, F=120, H=4, K=2, D=40, rope_dims=20, V=267, qk_norm=True,
+            experts=Experts(12, 4, 52, shared=104, lead=0, groups=(4, 2), scale=1.2, normalise=False)),
+    gpt_oss("gpt_oss", n_layers=4, E=136, F=96, H=4, K=2, D=48, V=295, window=50, experts=Experts(9, 4, 96)),
 ]
 
 # Every block format that a weight may have; "*" sets all matrices, the embedding and the head included.
@@ -152,6 +246,23 @@ QUANT_CASES = [
     _quant("quant_gemma3_q8_0", {"*": "Q5_0", "token_embd": "Q8_0", "attn_v": "Q8_0", "ffn_down": "Q4_K"},
            arch="gemma3", hf_class="Gemma3ForCausalLM", qk_norm=True, tied=True, E=160, H=4, K=1, D=256, eps=1e-6,
            rope_base=1e6, window=50, n_layers=6),
+    # One for each family with operations of its own.
+    _quant("quant_phi3_q4_0", {"*": "Q4_0", "token_embd": "Q8_0"}, arch="phi3", hf_class="Phi3ForCausalLM", E=192, F=256,
+           H=3, K=3),
+    _quant("quant_granite_q8_0", {"*": "Q8_0"}, arch="granite", hf_class="GraniteForCausalLM", multipliers=GRANITE,
+           tied=True),
+    _quant("quant_glm4_q4_k", {"*": "Q4_K", "output": "Q6_K"}, arch="glm4", hf_class="Glm4ForCausalLM", rope_dims=32,
+           qkv_bias=True),
+    _quant("quant_gemma2_q8_0", {"*": "Q8_0"}, arch="gemma2", hf_class="Gemma2ForCausalLM", tied=True, eps=1e-6, E=160,
+           window=50, softcaps=(8.0, 6.0)),
+    _quant("quant_qwen3moe_q4_k", {"*": "Q4_K", "ffn_down_exps": "Q6_K", "output": "Q6_K"}, arch="qwen3moe",
+           hf_class="Qwen3MoeForCausalLM", qk_norm=True, eps=1e-6, experts=Experts(8, 3, 256)),
+    _quant("quant_glm4moe_q5_0", {"*": "Q5_0"}, arch="glm4moe", hf_class="Glm4MoeForCausalLM", qkv_bias=True, E=160,
+           F=192, H=2, K=1, rope_dims=32, experts=Experts(8, 3, 96, shared=96, lead=1, groups=(1, 1), scale=1.5)),
+    _quant("quant_gpt_oss_mxfp4", {"*": "Q8_0", "ffn_gate_exps": "MXFP4", "ffn_up_exps": "MXFP4",
+                                   "ffn_down_exps": "MXFP4"}, arch="gpt-oss", hf_class="GptOssForCausalLM",
+           qkv_bias=True, out_bias=True, rope_base=150000.0, rope_scaling=GPT_OSS_YARN, window=50, E=192, F=160,
+           experts=Experts(6, 3, 160)),
 ]
 
 CASES = {case.name: case for case in F32_CASES + QUANT_CASES}

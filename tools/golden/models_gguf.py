@@ -1,6 +1,7 @@
 """Writes a tiny model's GGUF file. Needs numpy and the pinned gguf package only; the same bytes each time."""
 
 import hashlib
+import math
 from pathlib import Path
 
 import gguf
@@ -42,7 +43,7 @@ def spm_vocabulary(n: int):
 
 
 def _add_tokenizer(w: gguf.GGUFWriter, case: Case) -> None:
-    if case.arch == "gemma3":
+    if case.arch in ("gemma2", "gemma3"):
         tokens, types, scores = spm_vocabulary(case.V)
         w.add_tokenizer_model("llama")
         w.add_token_scores(scores)
@@ -83,6 +84,13 @@ def _add_hyperparameters(w: gguf.GGUFWriter, case: Case) -> None:
     if case.rope_scaling and case.rope_scaling["rope_type"] == "linear":
         w.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
         w.add_rope_scaling_factor(case.rope_scaling["factor"])
+    if case.arch != "llama" and case.rope_dims:
+        w.add_rope_dimension_count(case.rope_dims)
+    if case.rope_scaling and case.rope_scaling["rope_type"] == "longrope":
+        original = case.rope_scaling["original_max_position_embeddings"]
+        factor = case.context / original
+        w.add_rope_scaling_orig_ctx_len(original)
+        w.add_rope_scaling_attn_factors(math.sqrt(1 + math.log(factor) / math.log(original)))
     if case.rope_scaling and case.rope_scaling["rope_type"] == "yarn":
         w.add_rope_scaling_type(gguf.RopeScalingType.YARN)
         w.add_rope_scaling_factor(case.rope_scaling["factor"])
@@ -90,22 +98,59 @@ def _add_hyperparameters(w: gguf.GGUFWriter, case: Case) -> None:
         if "beta_fast" in case.rope_scaling:
             w.add_rope_scaling_yarn_beta_fast(case.rope_scaling["beta_fast"])
             w.add_rope_scaling_yarn_beta_slow(case.rope_scaling["beta_slow"])
+    if case.growth:
+        w.add_attn_temperature_scale(case.growth)
+        w.add_rope_scaling_yarn_log_mul(case.rope_scaling["mscale_all_dim"])
+    for key, value in case.multipliers.items():
+        w.add_float32(f"{case.arch}.{key}", value)
+    if case.softcaps:
+        w.add_attn_logit_softcapping(case.softcaps[0])
+        w.add_final_logit_softcapping(case.softcaps[1])
+    if case.experts:
+        _add_experts(w, case)
+    if case.arch.startswith("qwen3vl"):
+        w.add_rope_dimension_sections(mrope_sections(case) + [0])
+        w.add_num_deepstack_layers(0)
     if case.window:
         w.add_sliding_window(case.window)
     if case.pattern is not None:
         w.add_sliding_window_pattern(case.pattern)
 
 
+def mrope_sections(case: Case) -> list[int]:
+    """Pairs that turn by time, height and width."""
+    return [case.D // 2 - 2 * (case.D // 6), case.D // 6, case.D // 6]
+
+
+def _add_experts(w: gguf.GGUFWriter, case: Case) -> None:
+    x = case.experts
+    w.add_expert_count(x.n)
+    w.add_expert_used_count(x.used)
+    if case.arch in ("qwen3moe", "qwen3vlmoe", "glm4moe", "gpt-oss"):
+        w.add_expert_feed_forward_length(x.F)
+    if case.arch == "granitemoe" and x.shared:
+        w.add_expert_shared_feed_forward_length(x.shared)
+    if case.arch == "glm4moe":
+        w.add_expert_shared_count(x.shared // x.F)
+        w.add_leading_dense_block_count(x.lead)
+        w.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+        w.add_expert_weights_scale(x.scale)
+        w.add_expert_weights_norm(x.normalise)
+        w.add_expert_group_count(x.groups[0])
+        w.add_expert_group_used_count(x.groups[1])
+
+
 def encoded_tensors(case: Case) -> dict[str, tuple[np.ndarray, str]]:
     """GGUF name -> (bytes or f32 values, type name), in file order."""
     out = {}
     for name, values in float_tensors(case).items():
-        if values.ndim == 1:
+        if values.ndim == 1 or name.endswith(".bias"):
             out[name] = (values, "F32")
             continue
         role = name.removesuffix(".weight").split(".")[-1]
         type_name = case.type_of(role)
-        out[name] = (encode(f"{case.name}/{name}#{type_name}", values, type_name), type_name)
+        data = encode(f"{case.name}/{name}#{type_name}", values.reshape(-1, values.shape[-1]), type_name)
+        out[name] = (data.reshape(*values.shape[:-1], -1), type_name)
         if case.scales and name.startswith("blk."):
             stem = name.removesuffix(".weight")
             out[f"{stem}.scale"] = (1.0 + 0.3 * noise(f"{case.name}/{stem}.scale", (1,)).astype(np.float32), "F32")

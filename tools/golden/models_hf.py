@@ -7,19 +7,35 @@ from gguf import GGMLQuantizationType
 from gguf.quants import dequantize
 
 from models_cases import Case
-from models_gguf import encoded_tensors
+from models_gguf import encoded_tensors, mrope_sections
 
 _LAYER_NAMES = {
     "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
     "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
-    "attn_output": "self_attn.o_proj", "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm",
+    "attn_qkv": "self_attn.qkv_proj", "attn_output": "self_attn.o_proj",
+    "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm",
     "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
+    "ffn_gate_inp": "mlp.gate",
+    "ffn_gate_shexp": "mlp.shared_experts.gate_proj", "ffn_up_shexp": "mlp.shared_experts.up_proj",
+    "ffn_down_shexp": "mlp.shared_experts.down_proj",
 }
-_GEMMA_NAMES = _LAYER_NAMES | {
+_GEMMA_NAMES = {
     "post_attention_norm": "post_attention_layernorm", "ffn_norm": "pre_feedforward_layernorm",
     "post_ffw_norm": "post_feedforward_layernorm",
 }
+# What a family calls otherwise.
+_OTHER_NAMES = {
+    "gemma2": _GEMMA_NAMES, "gemma3": _GEMMA_NAMES,
+    "phi3": {"ffn_up": "mlp.gate_up_proj"},
+    "glm4": {"ffn_up": "mlp.gate_up_proj", "post_attention_norm": "post_self_attn_layernorm",
+             "post_ffw_norm": "post_mlp_layernorm"},
+    "glm4moe": {"post_attention_norm": "post_attention_layernorm"},
+    "gpt-oss": {"post_attention_norm": "post_attention_layernorm", "ffn_gate_inp": "mlp.router"},
+    "granitemoe": {"ffn_gate_inp": "block_sparse_moe.router", "ffn_down_shexp": "shared_mlp.output_linear"},
+}
 _GLOBAL_NAMES = {"token_embd": "model.embed_tokens", "output": "lm_head", "output_norm": "model.norm"}
+# Whose q and k rows the converter permutes, so that rotary pairs lie side by side.
+_PAIRED = ("llama", "mistral3", "smollm3", "granite", "granitemoe")
 
 
 def hf_name(case: Case, name: str) -> str:
@@ -28,7 +44,11 @@ def hf_name(case: Case, name: str) -> str:
     if not stem.startswith("blk."):
         return f"{_GLOBAL_NAMES[stem]}.{kind}"
     _, layer, role = stem.split(".")
-    names = _GEMMA_NAMES if case.arch == "gemma3" else _LAYER_NAMES
+    if role == "attn_sinks":
+        return f"model.layers.{layer}.self_attn.sinks"
+    if role == "exp_probs_b":
+        return f"model.layers.{layer}.mlp.gate.e_score_correction_bias"
+    names = _LAYER_NAMES | _OTHER_NAMES.get(case.arch, {})
     return f"model.layers.{layer}.{names[role]}.{kind}"
 
 
@@ -38,23 +58,55 @@ def pairs_to_halves(rows: np.ndarray, n_heads: int) -> np.ndarray:
     return per_head.swapaxes(1, 2).reshape(rows.shape)
 
 
+def _join_experts(case: Case, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Takes the experts' tensors out of values; gives them as transformers holds them, under its names."""
+    out = {}
+    for i in range(case.n_layers):
+        def take(role):
+            return values.pop(f"blk.{i}.{role}")
+
+        mlp = f"model.layers.{i}.{'block_sparse_moe' if case.arch == 'granitemoe' else 'mlp'}"
+        if f"blk.{i}.ffn_gate_shexp.weight" in values and case.arch == "granitemoe":
+            both = np.concatenate([take("ffn_gate_shexp.weight"), take("ffn_up_shexp.weight")])
+            out[f"model.layers.{i}.shared_mlp.input_linear.weight"] = both
+        if not case.has_experts(i):
+            continue
+        gate, up, down = (take(f"ffn_{part}_exps.weight") for part in ("gate", "up", "down"))
+        if case.arch != "gpt-oss":
+            out[f"{mlp}.experts.gate_up_proj"] = np.concatenate([gate, up], axis=1)
+            out[f"{mlp}.experts.down_proj"] = down
+            continue
+        gate_bias, up_bias, down_bias = (take(f"ffn_{part}_exps.bias") for part in ("gate", "up", "down"))
+        # x W, gate and up taking turns
+        out[f"{mlp}.experts.gate_up_proj"] = np.stack([gate, up], axis=2).reshape(case.experts.n, -1, case.E).swapaxes(1, 2)
+        out[f"{mlp}.experts.gate_up_proj_bias"] = np.stack([gate_bias, up_bias], axis=2).reshape(case.experts.n, -1)
+        out[f"{mlp}.experts.down_proj"] = down.swapaxes(1, 2)
+        out[f"{mlp}.experts.down_proj_bias"] = down_bias
+    return out
+
+
 def state_dict(case: Case) -> dict[str, torch.Tensor]:
-    state = {}
+    values = {}
     tensors = encoded_tensors(case)
     for name, (data, type_name) in tensors.items():
-        if name == "rope_freqs.weight" or name.endswith(".scale"):
+        if name.startswith("rope_f") or name.endswith(".scale"):
             continue  # transformers computes the former from its configuration; scales go into their weights
-        values = data if type_name == "F32" else dequantize(data, GGMLQuantizationType[type_name])
+        value = data if type_name == "F32" else dequantize(data, GGMLQuantizationType[type_name])
         scale = tensors.get(name.removesuffix("weight") + "scale")
         if scale is not None:
-            values = values * scale[0]
-        if case.arch == "llama" and ".attn_q." in name:
-            values = pairs_to_halves(values, case.H)
-        if case.arch == "llama" and ".attn_k." in name:
-            values = pairs_to_halves(values, case.K)
-        if case.arch == "gemma3" and name.endswith("norm.weight"):
-            values = values - np.float32(1.0)  # the file holds 1 + w
-        state[hf_name(case, name)] = torch.from_numpy(np.ascontiguousarray(values, np.float32))
+            value = value * scale[0]
+        if case.arch in _PAIRED and ".attn_q." in name:
+            value = pairs_to_halves(value, case.H)
+        if case.arch in _PAIRED and ".attn_k." in name:
+            value = pairs_to_halves(value, case.K)
+        if case.arch in ("gemma2", "gemma3") and name.endswith("norm.weight"):
+            value = value - np.float32(1.0)  # the file holds 1 + w
+        values[name] = value
+    joined = _join_experts(case, values)
+    joined |= {hf_name(case, name): value for name, value in values.items()}
+    state = {name: torch.from_numpy(np.ascontiguousarray(value, np.float32)) for name, value in joined.items()}
+    if case.arch.startswith("qwen3vl"):
+        state = {name.replace("model.", "model.language_model.", 1): value for name, value in state.items()}
     if case.tied:
         state["lm_head.weight"] = state["model.embed_tokens.weight"]
     return state
@@ -69,10 +121,40 @@ def config(case: Case):
         bos_token_id=None, eos_token_id=case.V - 1, pad_token_id=None, attn_implementation="eager", dtype="float32")
     if case.hf_class == "LlamaForCausalLM":
         common |= dict(attention_bias=case.qkv_bias, mlp_bias=case.out_bias)
-    if case.hf_class == "MistralForCausalLM":
+    if case.hf_class in ("MistralForCausalLM", "MixtralForCausalLM"):
         common |= dict(sliding_window=None)
+    if case.rope_dims:
+        rope["partial_rotary_factor"] = case.rope_dims / case.D
+    kinds = ["sliding_attention" if case.sliding(i) else "full_attention" for i in range(case.n_layers)]
+    if case.arch == "phi3":
+        common |= dict(sliding_window=case.window or None)
+        if case.rope_scaling:
+            common |= dict(original_max_position_embeddings=rope["original_max_position_embeddings"])
+    if case.arch in ("glm4", "glm4moe"):
+        common |= dict(attention_bias=case.qkv_bias)
+    if case.arch == "gpt-oss":
+        common |= dict(sliding_window=case.window, layer_types=kinds)
+    if case.multipliers:
+        m = case.multipliers
+        common |= dict(embedding_multiplier=m["embedding_scale"], residual_multiplier=m["residual_scale"],
+                       attention_multiplier=m["attention.scale"], logits_scaling=m["logit_scale"],
+                       attention_bias=case.qkv_bias)
+        if not case.experts:
+            common |= dict(mlp_bias=case.out_bias)
+    if case.softcaps:
+        scalar = case.E // case.H if case.n_layers == 46 else case.D  # the 27B's own rule
+        common |= dict(sliding_window=case.window, layer_types=kinds, query_pre_attn_scalar=scalar, eos_token_id=1,
+                       attn_logit_softcapping=case.softcaps[0], final_logit_softcapping=case.softcaps[1])
+    if case.experts:
+        common |= _experts_config(case)
+    if case.arch.startswith("qwen3vl"):
+        rope |= {"mrope_section": mrope_sections(case), "mrope_interleaved": True}
+        tower = dict(depth=1, hidden_size=16, intermediate_size=16, num_heads=2, out_hidden_size=case.E,
+                     deepstack_visual_indexes=[])
+        name = case.hf_class.replace("ForConditionalGeneration", "Config")
+        return getattr(transformers, name)(text_config=common, vision_config=tower, image_token_id=case.V,
+                                           video_token_id=case.V, attn_implementation="eager", dtype="float32")
     if case.arch == "gemma3":
-        kinds = ["sliding_attention" if case.sliding(i) else "full_attention" for i in range(case.n_layers)]
         scalar = case.E // case.H if case.n_layers == 62 else case.D  # the 27B's own rule, see architectures.md 7
         common |= dict(
             sliding_window=case.window, layer_types=kinds, query_pre_attn_scalar=scalar, eos_token_id=1,
@@ -82,10 +164,26 @@ def config(case: Case):
     return getattr(transformers, name)(**common)
 
 
+def _experts_config(case: Case) -> dict:
+    x = case.experts
+    config = dict(num_experts_per_tok=x.used, experts_implementation="eager")
+    if case.arch in ("qwen3moe", "qwen3vlmoe"):
+        return config | dict(num_experts=x.n, moe_intermediate_size=x.F, norm_topk_prob=x.normalise)
+    if case.arch == "glm4moe":
+        return config | dict(
+            n_routed_experts=x.n, moe_intermediate_size=x.F, norm_topk_prob=x.normalise, n_group=x.groups[0],
+            topk_group=x.groups[1], n_shared_experts=x.shared // x.F, first_k_dense_replace=x.lead,
+            routed_scaling_factor=x.scale, use_qk_norm=case.qk_norm)
+    if x.shared:
+        config |= dict(shared_intermediate_size=x.shared)
+    return config | dict(num_local_experts=x.n)
+
+
 def build(case: Case):
     model = getattr(transformers, case.hf_class)(config(case)).eval()
     missing, unexpected = model.load_state_dict(state_dict(case), strict=False)
     assert not unexpected, (case.name, unexpected)
+    missing = [name for name in missing if not name.startswith("model.visual.")]  # no pictures here
     assert not missing, (case.name, missing)
     return model
 
@@ -103,8 +201,30 @@ def quantise_activations(x: torch.Tensor, block: int = 32) -> torch.Tensor:
     return (torch.round(rows / scale).clamp(-127, 127) * scale).reshape(x.shape)
 
 
+def _simulated_experts(module):
+    """The experts' own forward, but for quantise_activations in front of both products."""
+    def forward(hidden, index, weights):
+        hidden, out = quantise_activations(hidden), torch.zeros_like(hidden)
+        for slot in range(index.shape[1]):
+            for expert in index[:, slot].unique():
+                rows = torch.where(index[:, slot] == expert)[0]
+                if hasattr(module, "gate_up_proj_bias"):
+                    both = hidden[rows] @ module.gate_up_proj[expert] + module.gate_up_proj_bias[expert]
+                    inner = quantise_activations(module._apply_gate(both))
+                    result = inner @ module.down_proj[expert] + module.down_proj_bias[expert]
+                else:
+                    gate, up = (hidden[rows] @ module.gate_up_proj[expert].T).chunk(2, dim=-1)
+                    inner = quantise_activations(module.act_fn(gate) * up)
+                    result = inner @ module.down_proj[expert].T
+                out[rows] += result * weights[rows, slot, None]
+        return out
+    return forward
+
+
 def simulate_int8(model) -> None:
-    """Puts quantise_activations in front of every linear, the head included."""
+    """Puts quantise_activations in front of every linear, the head included; routers have none."""
     for module in model.modules():
         if isinstance(module, torch.nn.Linear):
             module.register_forward_pre_hook(lambda _, args: (quantise_activations(args[0]),))
+        if type(module).__name__.endswith("Experts"):
+            module.forward = _simulated_experts(module)

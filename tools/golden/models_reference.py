@@ -73,7 +73,7 @@ def pick_prompt(case: Case, model, n: int):
 
 def hidden_states(model, ids, n_prompt: int):
     states = []
-    layers = model.model.layers
+    layers = getattr(model.model, "language_model", model.model).layers
     hooks = [layers[0].register_forward_pre_hook(lambda _, a: states.append(a[0]))]
     hooks += [m.register_forward_hook(lambda _, a, out: states.append(out[0] if isinstance(out, tuple) else out))
               for m in layers]

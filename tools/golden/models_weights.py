@@ -14,6 +14,7 @@ from models_cases import Case
 
 Q_GAIN = K_GAIN = 1.4
 OUT_GAIN = 2.0
+ROUTER_GAIN = 1.5  # so that few choices of experts are near
 
 
 def noise(key: str, shape) -> np.ndarray:
@@ -30,28 +31,45 @@ def token_ids(key: str, n: int, vocab: int) -> list[int]:
 
 
 def matrix_gain(case: Case, role: str) -> float:
-    if role in ("attn_q", "attn_k"):
+    if role in ("attn_q", "attn_k", "attn_qkv"):
         return 1.0 if case.qk_norm else Q_GAIN
+    if role == "ffn_gate_inp":
+        return ROUTER_GAIN
     if role == "token_embd":
         return OUT_GAIN if case.tied else math.sqrt(case.E)  # rows of unit elements when untied
     return OUT_GAIN if role == "output" else 1.0
 
 
-def matrix_shapes(case: Case) -> dict[str, tuple[int, int]]:
-    """Role -> (rows, columns) of the matrices of one layer, in numpy order (rows are outputs)."""
+def matrix_shapes(case: Case, layer: int) -> dict[str, tuple[int, ...]]:
+    """Role -> shape of the matrices of one layer, in numpy order (rows are outputs, experts come first)."""
     E, F, q, kv = case.E, case.F, case.H * case.D, case.K * case.D
-    return {
-        "attn_q": (q, E), "attn_k": (kv, E), "attn_v": (kv, E), "attn_output": (E, q),
-        "ffn_gate": (F, E), "ffn_up": (F, E), "ffn_down": (E, F),
-    }
+    if case.arch == "phi3":
+        return {"attn_qkv": (q + 2 * kv, E), "attn_output": (E, q), "ffn_up": (2 * F, E), "ffn_down": (E, F)}
+    shapes = {"attn_q": (q, E), "attn_k": (kv, E), "attn_v": (kv, E), "attn_output": (E, q)}
+    if case.has_experts(layer):
+        x = case.experts
+        shapes |= {"ffn_gate_inp": (x.n, E), "ffn_gate_exps": (x.n, x.F, E), "ffn_up_exps": (x.n, x.F, E),
+                   "ffn_down_exps": (x.n, E, x.F)}
+        if x.shared:
+            shapes |= {"ffn_gate_shexp": (x.shared, E), "ffn_up_shexp": (x.shared, E), "ffn_down_shexp": (E, x.shared)}
+    elif case.arch == "glm4":
+        shapes |= {"ffn_up": (2 * F, E), "ffn_down": (E, F)}
+    else:
+        shapes |= {"ffn_gate": (F, E), "ffn_up": (F, E), "ffn_down": (E, F)}
+    return shapes
+
+
+def mlp_norm(case: Case) -> str:
+    """The norm in front of the MLP: its name is another family's norm behind attention."""
+    return "post_attention_norm" if case.arch in ("glm4moe", "gpt-oss") else "ffn_norm"
 
 
 def vector_shapes(case: Case) -> dict[str, int]:
     """Role -> length of the norm weights of one layer."""
-    norms = {"attn_norm": case.E, "ffn_norm": case.E}
+    norms = {"attn_norm": case.E, mlp_norm(case): case.E}
     if case.qk_norm:
         norms |= {"attn_q_norm": case.D, "attn_k_norm": case.D}
-    if case.arch == "gemma3":
+    if case.arch in ("gemma2", "gemma3", "glm4"):
         norms |= {"post_attention_norm": case.E, "post_ffw_norm": case.E}
     return norms
 
@@ -76,17 +94,29 @@ def rope_freqs(case: Case) -> np.ndarray:
     return divisors.astype(np.float32)
 
 
+def has_bias(case: Case, role: str) -> bool:
+    if role in ("attn_q", "attn_k", "attn_v"):
+        return case.qkv_bias
+    return case.out_bias
+
+
 def float_tensors(case: Case) -> dict[str, np.ndarray]:
     """GGUF name -> f32 values, in file order, before any quantisation. Llama's Q and K rows are in GGUF (pair) order."""
     out = {}
 
     def matrix(name, role, shape):
-        scale = matrix_gain(case, role) / math.sqrt(shape[1])
+        scale = matrix_gain(case, role) / math.sqrt(shape[-1])
         out[f"{name}.weight"] = (scale * noise(f"{case.name}/{name}", shape)).astype(np.float32)
 
-    def bias(name, n):
-        out[f"{name}.bias"] = (0.5 * noise(f"{case.name}/{name}.bias", (n,))).astype(np.float32)
+    def bias(name, shape):
+        out[f"{name}.bias"] = (0.5 * noise(f"{case.name}/{name}.bias", shape)).astype(np.float32)
 
+    def vector(name, n, size):
+        out[name] = (size * noise(f"{case.name}/{name}", (n,))).astype(np.float32)
+
+    if case.rope_scaling and case.rope_scaling["rope_type"] == "longrope":
+        out["rope_factors_long.weight"] = np.array(case.rope_scaling["long_factor"], np.float32)
+        out["rope_factors_short.weight"] = np.array(case.rope_scaling["short_factor"], np.float32)
     if case.rope_scaling and case.rope_scaling["rope_type"] == "llama3":
         out["rope_freqs.weight"] = rope_freqs(case)
     matrix("token_embd", "token_embd", (case.V, case.E))
@@ -96,9 +126,12 @@ def float_tensors(case: Case) -> dict[str, np.ndarray]:
     for i in range(case.n_layers):
         for role, n in vector_shapes(case).items():
             out[f"blk.{i}.{role}.weight"] = norm_weight(case, f"blk.{i}.{role}", n)
-        for role, shape in matrix_shapes(case).items():
+        for role, shape in matrix_shapes(case, i).items():
             matrix(f"blk.{i}.{role}", role, shape)
-            qkv = role in ("attn_q", "attn_k", "attn_v")
-            if case.qkv_bias if qkv else case.out_bias:
-                bias(f"blk.{i}.{role}", shape[0])
+            if has_bias(case, role):
+                bias(f"blk.{i}.{role}", shape[:-1])
+        if case.arch == "gpt-oss":
+            vector(f"blk.{i}.attn_sinks.weight", case.H, 1.5)
+        if case.arch == "glm4moe" and case.has_experts(i):
+            vector(f"blk.{i}.exp_probs_b.bias", case.experts.n, 0.1)
     return out

@@ -54,6 +54,7 @@ RULES = {
     "qwen2": ([QWEN2], True, False),
     "qwen35": ([QWEN35], True, False),
     "llama-bpe": ([LLAMA3], False, True),
+    "dbrx": ([LLAMA3], False, False),
     "glm4": ([LLAMA3], False, True),
     "chatglm-bpe": ([LLAMA3], False, True),
     "gpt-4o": ([GPT4O], False, True),

@@ -1,7 +1,7 @@
 // Attention over paged KV, in f32. Defined on a fixed grid of 256 keys: per cell m = max s, p =
 // e^(s - m), l = sum p, o = sum p v in key order; cells merge oldest first. Rows, heads and threads
 // never change the order. Layout: cpu/kv_layout.h. Source: online softmax, Milakov and Gimelshein
-// 2018 (arXiv:1805.02867). Included inside a table's namespace, after math.inl.h.
+// 2018 (arXiv:1805.02867). Included inside a table's namespace, after rows.inl.h.
 
 struct KvF16 {
   using Element = uint16_t;
@@ -119,16 +119,26 @@ T9_SIMD void soften(float* scores, uint32_t begin, uint32_t end, uint32_t n_keys
   *l = reduce_add(sum);
 }
 
-// A query's running state: out (unnormalised), m, l. kExp: exp or exp2, whose units m is in.
-template <F32 (*kExp)(F32)>
+// What scores are exponents of.
+struct BaseE {
+  static constexpr float kScoreUnits = 1.0f;  // in which a natural score is counted
+  T9_SIMD F32 raise(F32 x) { return exp(x); }
+};
+struct BaseTwo {
+  static constexpr float kScoreUnits = 1.44269504088896341f;
+  T9_SIMD F32 raise(F32 x) { return exp2(x); }
+};
+
+// A query's running state: out (unnormalised), m, l.
+template <class Base>
 T9_SIMD void merge_cell(float* out, float* m, float* l, const float* cell_out, float cell_m,
                         float cell_l, uint32_t head_dim) {
   if (cell_l == 0) return;  // saw nothing of the cell
   const float new_m = *m > cell_m ? *m : cell_m;
   float factor[16];
-  store(factor, kExp(sub(set1(*m), set1(new_m))));
+  store(factor, Base::raise(sub(set1(*m), set1(new_m))));
   const F32 keep = set1(factor[0]);
-  store(factor, kExp(sub(set1(cell_m), set1(new_m))));
+  store(factor, Base::raise(sub(set1(cell_m), set1(new_m))));
   const F32 take = set1(factor[0]);
   for (uint32_t d = 0; d < head_dim; d += kLanes) {
     store(out + d, fma(load(out + d), keep, mul(load(cell_out + d), take)));
@@ -139,8 +149,24 @@ T9_SIMD void merge_cell(float* out, float* m, float* l, const float* cell_out, f
   *m = new_m;
 }
 
+// The sink of query i's head, after all cells: takes its share and weighs no value.
+template <class Base>
+T9_SIMD void merge_sink(const AttentionArgs& args, uint32_t i, float* out, float* m, float* l) {
+  if (args.sinks == nullptr) return;
+  const float sink = args.sinks[i % args.n_group_heads] * Base::kScoreUnits;
+  const float new_m = *m > sink ? *m : sink;
+  float keep[16], sums[16];
+  store(keep, Base::raise(sub(set1(*m), set1(new_m))));
+  const F32 factor = set1(keep[0]);
+  for (uint32_t d = 0; d < padded_dim(args.head_dim); d += kLanes)
+    store(out + d, mul(load(out + d), factor));
+  store(sums, fma(set1(*l), factor, Base::raise(sub(set1(sink), set1(new_m)))));
+  *l = sums[0];
+  *m = new_m;
+}
+
 // A cell's result goes into the running state, or stays behind it for merge_cells.
-template <F32 (*kExp)(F32)>
+template <class Base>
 T9_SIMD void end_cell(const AttentionArgs& args, float* out, float* m, float* l, float* cell_out,
                       float cell_m, float cell_l) {
   const uint32_t dim = padded_dim(args.head_dim);
@@ -148,7 +174,7 @@ T9_SIMD void end_cell(const AttentionArgs& args, float* out, float* m, float* l,
     cell_out[dim] = cell_m;
     cell_out[dim + 1] = cell_l;
   } else {
-    merge_cell<kExp>(out, m, l, cell_out, cell_m, cell_l, dim);
+    merge_cell<Base>(out, m, l, cell_out, cell_m, cell_l, dim);
   }
 }
 
@@ -167,6 +193,7 @@ static void attend_cell(const AttentionArgs& args, const QueryTile<kN>& t, const
                         float* const* m, float* const* l) {
   for (uint32_t key0 = 0; key0 < n_keys; key0 += kPageKeys)
     score_page<Kv, kN>(args, t, k[key0 / kPageKeys], key0);
+  for (int i = 0; i < kN && args.softcap > 0; ++i) soft_cap(t.scores[i], n_keys, args.softcap);
   float cell_m[kN], cell_l[kN];
   for (int i = 0; i < kN; ++i)
     soften(t.scores[i], t.begin[i], t.end[i], n_keys, &cell_m[i], &cell_l[i]);
@@ -175,7 +202,7 @@ static void attend_cell(const AttentionArgs& args, const QueryTile<kN>& t, const
   for (; d + 4 * kLanes <= dim; d += 4 * kLanes) weigh_values<Kv, kN, 4>(args, t, v, n_keys, d);
   for (; d < dim; d += kLanes) weigh_values<Kv, kN, 1>(args, t, v, n_keys, d);
   for (int i = 0; i < kN; ++i)
-    end_cell<exp>(args, out[i], m[i], l[i], t.cell_out[i], cell_m[i], cell_l[i]);
+    end_cell<BaseE>(args, out[i], m[i], l[i], t.cell_out[i], cell_m[i], cell_l[i]);
 }
 
 // Where a query's result of the cell that begins at a key is left, for calls that leave them.
@@ -276,10 +303,13 @@ static void attention(const AttentionArgs& args) {
       args, [&](uint32_t cell, const uint8_t* const* k, const uint8_t* const* v, uint32_t n_keys) {
         attend_tiles<Kv, kQueryTile>(args, s, 0, n, cell, k, v, n_keys);
       });
-  if (args.cells == nullptr) write_attention(args, s.out, s.l);
+  if (args.cells != nullptr) return;
+  for (uint32_t i = 0; i < n; ++i)
+    merge_sink<BaseE>(args, i, s.out + size_t{i} * dim, s.m + i, s.l + i);
+  write_attention(args, s.out, s.l);
 }
 
-template <F32 (*kExp)(F32)>
+template <class Base>
 static void merge_cells(const AttentionArgs& args) {
   const uint32_t n = args.n_rows * args.n_group_heads, dim = padded_dim(args.head_dim);
   float* out = static_cast<float*>(args.scratch);
@@ -289,8 +319,9 @@ static void merge_cells(const AttentionArgs& args) {
     for (uint32_t d = 0; d < dim; d += kLanes) store(out + size_t{i} * dim + d, zero());
     for (uint32_t cell = 0; cell < args.n_cells(); ++cell) {
       const float* from = cell_place(args, (args.first_cell() + cell) * kCellKeys, i);
-      merge_cell<kExp>(out + size_t{i} * dim, &m, &l, from, from[dim], from[dim + 1], dim);
+      merge_cell<Base>(out + size_t{i} * dim, &m, &l, from, from[dim], from[dim + 1], dim);
     }
+    merge_sink<Base>(args, i, out + size_t{i} * dim, &m, &l);
     sums[i] = l;
   }
   write_attention(args, out, sums);

@@ -214,6 +214,8 @@ static void attend_tile_i16(const AttentionArgs& args, const AttentionStateI16& 
   for (; page + kKeyTile / 2 <= n_pages; page += kKeyTile / 2)
     score_pages_i16<kN, kKeyTile>(t, n_pairs, k + page, page * kPageKeys);
   for (; page < n_pages; ++page) score_pages_i16<kN, 2>(t, n_pairs, k + page, page * kPageKeys);
+  for (int i = 0; i < kN && args.softcap > 0; ++i)
+    soft_cap(t.scores[i], n_keys, args.softcap * BaseTwo::kScoreUnits);
   float cell_m[kN], cell_l[kN];
   for (int i = 0; i < kN; ++i) {
     soften_i16(t.scores[i], t.begin[i], t.end[i], n_keys, k, n_pairs, t.weights[i],
@@ -225,8 +227,8 @@ static void attend_tile_i16(const AttentionArgs& args, const AttentionStateI16& 
   for (; d < dim; d += kLanes) weigh_values_i16<kN, 1>(t, v, n_pages, dim, d);
   for (uint32_t i = 0; i < kN; ++i) {
     const uint32_t index = first + i;
-    end_cell<exp2>(args, s.out + size_t{index} * dim, s.m + index, s.l + index, t.cell_out[i],
-                   cell_m[i], cell_l[i]);
+    end_cell<BaseTwo>(args, s.out + size_t{index} * dim, s.m + index, s.l + index, t.cell_out[i],
+                      cell_m[i], cell_l[i]);
   }
 }
 
@@ -257,9 +259,8 @@ static void attention_i16(const AttentionArgs& args) {
   for (uint32_t i = 0; i < n; ++i) {
     const float* q = args.q + (i / args.n_group_heads) * args.q_row_stride +
                      (i % args.n_group_heads) * args.head_dim;
-    constexpr float kLog2E = 1.44269504088896341f;
-    s.q_scale[i] =
-        quantize_i16(q, args.head_dim, kKeyMax, s.q + size_t{i} * dim) * args.scale * kLog2E;
+    s.q_scale[i] = quantize_i16(q, args.head_dim, kKeyMax, s.q + size_t{i} * dim) * args.scale *
+                   BaseTwo::kScoreUnits;
     s.m[i] = kBelowAll;
     s.l[i] = 0;
   }
@@ -273,5 +274,8 @@ static void attention_i16(const AttentionArgs& args) {
       first += size;
     }
   });
-  if (args.cells == nullptr) write_attention(args, s.out, s.l);
+  if (args.cells != nullptr) return;
+  for (uint32_t i = 0; i < n; ++i)
+    merge_sink<BaseTwo>(args, i, s.out + size_t{i} * dim, s.m + i, s.l + i);
+  write_attention(args, s.out, s.l);
 }

@@ -55,23 +55,36 @@ static void rms_norm(const float* x, const float* w, uint32_t n, float eps, floa
   }
 }
 
-template <F32 (*kActivation)(F32)>
+template <F32 (*kGated)(F32 gate, F32 up)>
 static void gated(const float* gate, const float* up, uint32_t n, float* out) {
   uint32_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    store(out + i, mul(kActivation(load(gate + i)), load(up + i)));
-  if (i < n) {
-    store_part(out + i, mul(kActivation(load_part(gate + i, n - i)), load_part(up + i, n - i)),
-               n - i);
-  }
+  for (; i + kLanes <= n; i += kLanes) store(out + i, kGated(load(gate + i), load(up + i)));
+  if (i < n)
+    store_part(out + i, kGated(load_part(gate + i, n - i), load_part(up + i, n - i)), n - i);
 }
-static F32 silu_function(F32 x) { return silu(x); }
-static F32 gelu_function(F32 x) { return gelu(x); }
+static F32 silu_gate(F32 gate, F32 up) { return mul(silu(gate), up); }
+static F32 gelu_gate(F32 gate, F32 up) { return mul(gelu(gate), up); }
+static F32 clamped_swiglu_gate(F32 gate, F32 up) {
+  const F32 limit = set1(7.0f), g = min(gate, limit);
+  const F32 u = max(min(up, limit), sub(zero(), limit));
+  const F32 below = add(set1(1.0f), exp(mul(g, set1(-1.702f))));
+  return mul(div(g, below), add(u, set1(1.0f)));
+}
 static void silu_mul(const float* gate, const float* up, uint32_t n, float* out) {
-  gated<silu_function>(gate, up, n, out);
+  gated<silu_gate>(gate, up, n, out);
 }
 static void gelu_mul(const float* gate, const float* up, uint32_t n, float* out) {
-  gated<gelu_function>(gate, up, n, out);
+  gated<gelu_gate>(gate, up, n, out);
+}
+static void clamped_swiglu(const float* gate, const float* up, uint32_t n, float* out) {
+  gated<clamped_swiglu_gate>(gate, up, n, out);
+}
+
+static void add_scaled(const float* x, float factor, uint32_t n, float* out) {
+  const F32 f = set1(factor);
+  uint32_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(out + i, fma(load(x + i), f, load(out + i)));
+  if (i < n) store_part(out + i, fma(load_part(x + i, n - i), f, load_part(out + i, n - i)), n - i);
 }
 
 static void rope(float* head, const float* cosine, const float* sine, uint32_t n_pairs, bool neox) {

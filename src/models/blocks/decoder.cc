@@ -1,27 +1,50 @@
 #include "models/blocks/decoder.h"
 
-#include <initializer_list>
-#include <string_view>
+#include <cmath>
 #include <utility>
 
 namespace tempo9::models {
 
 Result<ops::MatrixId> add_matrix(const Reader& reader, ops::Program& program,
-                                 const std::string& name, uint32_t n_in, uint32_t n_out) {
+                                 const std::string& name, uint32_t n_in, uint32_t n_out,
+                                 float scale) {
   T9_TRY(ops::Matrix matrix, reader.matrix(name, n_in, n_out));
+  matrix.scale *= scale;
   return program.add_matrix(std::move(matrix));
 }
 
 Result<ops::VectorId> add_vector(const Reader& reader, ops::Program& program,
-                                 const std::string& name, uint32_t n) {
+                                 const std::string& name, uint32_t n, float scale) {
   T9_TRY(std::vector<float> values, reader.vector(name, n));
+  for (float& value : values) value *= scale;
   return program.add_vector(std::move(values));
 }
 
 Result<ops::VectorId> add_optional_vector(const Reader& reader, ops::Program& program,
-                                          const std::string& name, uint32_t n) {
+                                          const std::string& name, uint32_t n, float scale) {
   if (!reader.has(name)) return ops::VectorId{};
-  return add_vector(reader, program, name, n);
+  return add_vector(reader, program, name, n, scale);
+}
+
+Result<ops::VectorId> joined_bias(const Reader& reader, ops::Program& program, uint32_t layer,
+                                  const std::vector<BiasPart>& parts, uint32_t rows) {
+  size_t width = 0, column = 0;
+  for (const BiasPart& part : parts) width += part.width;
+  std::vector<float> joined(width * rows);
+  bool any = false;
+  for (const auto& [part, part_width] : parts) {
+    const std::string name = Reader::layer_name(layer, part);
+    if (reader.has(name)) {
+      any = true;
+      T9_TRY(const std::vector<float> values, reader.vector(name, part_width, rows));
+      for (size_t row = 0; row < rows; ++row) {
+        std::copy_n(values.begin() + static_cast<ptrdiff_t>(row * part_width), part_width,
+                    joined.begin() + static_cast<ptrdiff_t>(row * width + column));
+      }
+    }
+    column += part_width;
+  }
+  return any ? program.add_vector(std::move(joined)) : ops::VectorId{};
 }
 
 Result<Embeddings> add_embeddings(const Reader& reader, ops::Program& program) {
@@ -37,88 +60,102 @@ Result<Embeddings> add_embeddings(const Reader& reader, ops::Program& program) {
   return embeddings;
 }
 
-namespace {
-
-// The biases of matrices that are computed together as one vector in their order, zeros for those
-// that are missing;
-// {} if all are.
-Result<ops::VectorId> joined_bias(
-    const Reader& reader, ops::Program& program, uint32_t layer,
-    std::initializer_list<std::pair<std::string_view, uint32_t>> parts) {
-  std::vector<float> joined;
-  bool any = false;
-  for (const auto& [name, width] : parts) {
-    T9_TRY(const auto part, reader.optional_vector(Reader::layer_name(layer, name), width));
-    any = any || part.has_value();
-    const std::vector<float> zeros(part ? 0 : width);
-    joined.insert(joined.end(), part ? part->begin() : zeros.begin(),
-                  part ? part->end() : zeros.end());
-  }
-  return any ? program.add_vector(std::move(joined)) : ops::VectorId{};
+DecoderSpec plain_decoder(const Config& config) {
+  DecoderSpec spec;
+  spec.layers.resize(config.n_layers);
+  spec.attention_scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim));
+  return spec;
 }
 
-Result<ops::VectorId> qkv_bias(const Reader& reader, ops::Program& program, uint32_t layer,
-                               uint32_t q_width, uint32_t kv_width) {
-  const std::string fused = Reader::layer_name(layer, "attn_qkv.bias");
-  if (reader.has(fused)) return add_vector(reader, program, fused, q_width + 2 * kv_width);
-  return joined_bias(
-      reader, program, layer,
-      {{"attn_q.bias", q_width}, {"attn_k.bias", kv_width}, {"attn_v.bias", kv_width}});
+Result<std::vector<uint32_t>> read_windows(const Reader& reader, uint32_t period) {
+  const uint32_t n_layers = reader.config().n_layers;
+  T9_TRY(const uint64_t window, reader.file().get_uint(reader.key("attention.sliding_window"), 0));
+  const auto size = static_cast<uint32_t>(std::min<uint64_t>(window, UINT32_MAX));
+  const std::string key = reader.key("attention.sliding_window_pattern");
+  std::vector<uint32_t> windows(n_layers);
+  const gguf::Value* value = reader.file().find(key);
+  if (value != nullptr && std::holds_alternative<gguf::Array>(*value)) {
+    T9_TRY(const auto flags, reader.file().get_ints(key));
+    if (flags.size() < n_layers) {
+      return make_error(ErrorCode::kCorrupt, "{}: {} has {} entries, expected {}",
+                        reader.file().path(), key, flags.size(), n_layers);
+    }
+    for (uint32_t i = 0; i < n_layers; ++i) windows[i] = flags[i] != 0 ? size : 0;
+    return windows;
+  }
+  T9_TRY(const uint64_t n, reader.file().get_uint(key, period));
+  for (uint32_t i = 0; i < n_layers; ++i) windows[i] = n > 0 && i % n < n - 1 ? size : 0;
+  return windows;
+}
+
+namespace {
+
+Status record_attention(const Reader& reader, ops::Program& program, const DecoderSpec& spec,
+                        ops::TensorId x, uint32_t layer) {
+  const Config& c = reader.config();
+  const auto name = [&](std::string_view part) { return Reader::layer_name(layer, part); };
+  T9_TRY(const auto norm, add_vector(reader, program, name("attn_norm.weight"), c.hidden_size));
+  T9_TRY(const auto attended,
+         attention_block(reader, program, program.rms_norm(x, norm, c.norm_eps),
+                         {.layer = layer,
+                          .rope = spec.layers[layer].rope,
+                          .scale = spec.attention_scale,
+                          .window = spec.layers[layer].window,
+                          .softcap = spec.attention_softcap}));
+  T9_TRY(const auto output,
+         add_matrix(reader, program, name("attn_output.weight"), c.n_heads[layer] * c.head_dim,
+                    c.hidden_size, spec.residual_scale));
+  T9_TRY(const auto bias, add_optional_vector(reader, program, name("attn_output.bias"),
+                                              c.hidden_size, spec.residual_scale));
+  if (!spec.post_norms) {
+    program.add_linear(x, attended, output, bias);
+    return {};
+  }
+  T9_TRY(const auto post_norm,
+         add_vector(reader, program, name("post_attention_norm.weight"), c.hidden_size));
+  program.add_rms_norm(x, program.linear(attended, {output}, bias), post_norm, c.norm_eps);
+  return {};
+}
+
+Status record_mlp(const Reader& reader, ops::Program& program, const DecoderSpec& spec,
+                  ops::TensorId x, uint32_t layer) {
+  const Config& c = reader.config();
+  const auto name = [&](std::string_view part) { return Reader::layer_name(layer, part); };
+  T9_TRY(const auto norm, add_vector(reader, program, name(spec.mlp_norm), c.hidden_size));
+  const ops::TensorId h = program.rms_norm(x, norm, c.norm_eps);
+  if (reader.has(name("ffn_gate_inp.weight"))) {
+    MoeSpec moe = spec.moe;
+    moe.scale = spec.residual_scale;
+    return add_moe(reader, program, x, h, layer, moe);
+  }
+  const MlpSpec mlp{.width = c.intermediate_size[layer],
+                    .activation = spec.activation,
+                    .scale = spec.residual_scale};
+  if (!spec.post_norms) return add_mlp(reader, program, x, h, layer, mlp);
+  T9_TRY(const auto inner, gated_mlp_block(reader, program, h, layer, mlp));
+  T9_TRY(const auto down,
+         add_matrix(reader, program, name("ffn_down.weight"), mlp.width, c.hidden_size));
+  T9_TRY(const auto post_norm,
+         add_vector(reader, program, name("post_ffw_norm.weight"), c.hidden_size));
+  program.add_rms_norm(x, program.linear(inner, {down}), post_norm, c.norm_eps);
+  return {};
 }
 
 }  // namespace
 
-Result<ops::TensorId> attention_block(const Reader& reader, ops::Program& program, ops::TensorId x,
-                                      const AttentionSpec& spec) {
+Status record_decoder(const Reader& reader, ops::Program& program, const DecoderSpec& spec) {
   const Config& c = reader.config();
-  const uint32_t q_width = c.n_heads[spec.layer] * c.head_dim;
-  const uint32_t kv_width = c.n_kv_heads[spec.layer] * c.head_dim;
-  const auto name = [&](std::string_view part) { return Reader::layer_name(spec.layer, part); };
-
-  std::vector<ops::MatrixId> weights;
-  if (reader.has(name("attn_qkv.weight"))) {
-    T9_TRY(const auto qkv, add_matrix(reader, program, name("attn_qkv.weight"), c.hidden_size,
-                                      q_width + 2 * kv_width));
-    weights = {qkv};
-  } else {
-    T9_TRY(const auto q,
-           add_matrix(reader, program, name("attn_q.weight"), c.hidden_size, q_width));
-    T9_TRY(const auto k,
-           add_matrix(reader, program, name("attn_k.weight"), c.hidden_size, kv_width));
-    T9_TRY(const auto v,
-           add_matrix(reader, program, name("attn_v.weight"), c.hidden_size, kv_width));
-    weights = {q, k, v};
+  T9_TRY(const auto embeddings, add_embeddings(reader, program));
+  const ops::TensorId x = program.embed(embeddings.input, spec.embedding_scale);
+  for (uint32_t layer = 0; layer < c.n_layers; ++layer) {
+    T9_TRY(record_attention(reader, program, spec, x, layer));
+    T9_TRY(record_mlp(reader, program, spec, x, layer));
   }
-  T9_TRY(const auto bias, qkv_bias(reader, program, spec.layer, q_width, kv_width));
-  T9_TRY(const auto q_norm,
-         add_optional_vector(reader, program, name("attn_q_norm.weight"), c.head_dim));
-  T9_TRY(const auto k_norm,
-         add_optional_vector(reader, program, name("attn_k_norm.weight"), c.head_dim));
-
-  program.kv_layers.push_back({c.n_kv_heads[spec.layer], c.head_dim});
-  const auto kv_layer = static_cast<uint32_t>(program.kv_layers.size()) - 1;
-  const ops::TensorId qkv = program.linear(x, weights, bias);
-  program.rope_append({.qkv = qkv,
-                       .kv_layer = kv_layer,
-                       .n_heads = c.n_heads[spec.layer],
-                       .q_norm = q_norm,
-                       .k_norm = k_norm,
-                       .norm_eps = c.norm_eps,
-                       .rope = spec.rope});
-  return program.attention(qkv, kv_layer, c.n_heads[spec.layer], spec.scale, spec.window);
-}
-
-Result<ops::TensorId> gated_mlp_block(const Reader& reader, ops::Program& program, ops::TensorId x,
-                                      uint32_t layer, ops::Activation activation) {
-  const Config& c = reader.config();
-  const uint32_t width = c.intermediate_size[layer];
-  T9_TRY(const auto gate, add_matrix(reader, program, Reader::layer_name(layer, "ffn_gate.weight"),
-                                     c.hidden_size, width));
-  T9_TRY(const auto up, add_matrix(reader, program, Reader::layer_name(layer, "ffn_up.weight"),
-                                   c.hidden_size, width));
-  T9_TRY(const auto bias,
-         joined_bias(reader, program, layer, {{"ffn_gate.bias", width}, {"ffn_up.bias", width}}));
-  return program.gated_activation(program.linear(x, {gate, up}, bias), activation);
+  T9_TRY(const auto norm,
+         add_vector(reader, program, "output_norm.weight", c.hidden_size, spec.logit_scale));
+  program.head(program.rms_norm(program.select_rows(x), norm, c.norm_eps), embeddings.output,
+               spec.logit_softcap);
+  return reader.check_all_used();
 }
 
 }  // namespace tempo9::models

@@ -1,20 +1,31 @@
-// Pieces of a decoder layer that several architectures record the same way.
+// What decoders are made of (weights, attention, MLPs), and the frame that most of them share.
 #pragma once
 
-#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "models/blocks/reader.h"
 
 namespace tempo9::models {
 
-// A matrix or vector of the file, added to the program.
+// A matrix or vector of the file, added to the program. Its values are multiplied by scale.
 Result<ops::MatrixId> add_matrix(const Reader& reader, ops::Program& program,
-                                 const std::string& name, uint32_t n_in, uint32_t n_out);
+                                 const std::string& name, uint32_t n_in, uint32_t n_out,
+                                 float scale = 1.0f);
 Result<ops::VectorId> add_vector(const Reader& reader, ops::Program& program,
-                                 const std::string& name, uint32_t n);
+                                 const std::string& name, uint32_t n, float scale = 1.0f);
 // {} when the file has none.
 Result<ops::VectorId> add_optional_vector(const Reader& reader, ops::Program& program,
-                                          const std::string& name, uint32_t n);
+                                          const std::string& name, uint32_t n, float scale = 1.0f);
+// The biases of layer's matrices that are computed together, as one vector in their order: [rows,
+// sum of their widths], zeros for those that are missing; {} if all are.
+struct BiasPart {
+  std::string_view name;
+  uint32_t width;
+};
+Result<ops::VectorId> joined_bias(const Reader& reader, ops::Program& program, uint32_t layer,
+                                  const std::vector<BiasPart>& parts, uint32_t rows = 1);
 
 // The input table, and the head: output.weight, or the same table where the file ties them.
 struct Embeddings {
@@ -27,14 +38,61 @@ struct AttentionSpec {
   uint32_t rope = 0;  // index into Program::ropes
   float scale = 0;
   uint32_t window = 0;
+  float softcap = 0;
 };
-// qkv = x Wqkv (+ bias), q and k normalised where the file has norms, rope, cache, attention. Not
-// the output projection. Also takes the fused attn_qkv tensor.
+// qkv = x Wqkv (+ bias), q and k normalised where the file has norms, rope, cache, attention (with
+// sinks where the file has them). Not the output projection. Also takes the fused attn_qkv tensor.
 Result<ops::TensorId> attention_block(const Reader& reader, ops::Program& program, ops::TensorId x,
                                       const AttentionSpec& spec);
 
-// act(x Wgate) * (x Wup); not the down projection.
+// Names of an MLP's matrices in a layer, and its width.
+struct MlpSpec {
+  std::string_view gate = "ffn_gate", up = "ffn_up", down = "ffn_down";
+  uint32_t width = 0;
+  ops::Activation activation = ops::Activation::kSilu;
+  float scale = 1.0f;  // of what comes out
+};
+// act(x Wgate) * (x Wup). Takes gate and up in one tensor, too, under the name of up.
 Result<ops::TensorId> gated_mlp_block(const Reader& reader, ops::Program& program, ops::TensorId x,
-                                      uint32_t layer, ops::Activation activation);
+                                      uint32_t layer, const MlpSpec& spec);
+// residual += down of that.
+Status add_mlp(const Reader& reader, ops::Program& program, ops::TensorId residual, ops::TensorId x,
+               uint32_t layer, const MlpSpec& spec);
+
+struct MoeSpec {
+  ops::Gating gating = ops::Gating::kSoftmax;  // where the file does not say
+  bool normalise = true;                       // where the file does not say
+  ops::Activation activation = ops::Activation::kSilu;
+  float scale = 1.0f;  // of what comes out
+};
+// residual += the routed experts' and the shared experts' outputs.
+Status add_moe(const Reader& reader, ops::Program& program, ops::TensorId residual, ops::TensorId x,
+               uint32_t layer, const MoeSpec& spec);
+
+// What sets families apart that share this frame: attention and MLP or experts, each behind a norm,
+// added to the residual stream. Defaults are Llama's.
+struct DecoderSpec {
+  struct Layer {
+    uint32_t rope = 0;    // index into Program::ropes
+    uint32_t window = 0;  // 0: all keys
+  };
+  std::vector<Layer> layers;
+  float attention_scale = 0;
+  float attention_softcap = 0, logit_softcap = 0;  // 0: none
+  float embedding_scale = 1, residual_scale = 1, logit_scale = 1;
+  std::string_view mlp_norm = "ffn_norm.weight";  // in front of the MLP
+  bool post_norms = false;  // what attention and MLP give is normalised before it is added
+  ops::Activation activation = ops::Activation::kSilu;
+  MoeSpec moe;  // of layers that have a router
+};
+// All layers alike, without a window, scores by 1/sqrt(head_dim).
+DecoderSpec plain_decoder(const Config& config);
+
+// Which layers see only the file's attention.sliding_window: attention.sliding_window_pattern, an
+// array of flags or "every n-th layer is full"; n = period when absent. Windows of 0 elsewhere.
+Result<std::vector<uint32_t>> read_windows(const Reader& reader, uint32_t period);
+
+// Records the whole graph; the program's ropes must be there.
+Status record_decoder(const Reader& reader, ops::Program& program, const DecoderSpec& spec);
 
 }  // namespace tempo9::models

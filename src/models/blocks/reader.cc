@@ -1,7 +1,7 @@
 #include "models/blocks/reader.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 
 #include "quant/quant.h"
 
@@ -34,10 +34,12 @@ Result<std::vector<uint32_t>> per_layer(const gguf::File& file, const std::strin
 
 }  // namespace
 
-Result<Reader> Reader::create(const gguf::File& file, const std::string& architecture) {
+Result<Reader> Reader::create(const gguf::File& file, const std::string& architecture,
+                              uint32_t max_length) {
   Reader reader(file);
   Config& c = reader.config_;
   c.architecture = architecture;
+  c.max_length = max_length;
   T9_TRY(c.n_layers, bounded(file, reader.key("block_count"), 1, 4096));
   T9_TRY(c.hidden_size, bounded(file, reader.key("embedding_length"), 1, 1u << 20));
   T9_TRY(c.n_heads, per_layer(file, reader.key("attention.head_count"), c.n_layers, 0, 4096));
@@ -96,16 +98,19 @@ std::string Reader::layer_name(uint32_t layer, std::string_view name) {
   return fmt::format("blk.{}.{}", layer, name);
 }
 
-Result<ops::Matrix> Reader::matrix(const std::string& name, uint32_t n_in, uint32_t n_out) const {
+Result<ops::Matrix> Reader::matrix(const std::string& name, uint32_t n_in, uint32_t n_out,
+                                   uint32_t n_experts) const {
+  const std::string expected = n_experts > 1 ? fmt::format("[{}, {}, {}]", n_in, n_out, n_experts)
+                                             : fmt::format("[{}, {}]", n_in, n_out);
   const gguf::Tensor* tensor = file_->find_tensor(name);
   if (tensor == nullptr) {
-    return make_error(ErrorCode::kCorrupt, "{}: tensor {} is missing, expected [{}, {}]",
-                      file_->path(), name, n_in, n_out);
+    return make_error(ErrorCode::kCorrupt, "{}: tensor {} is missing, expected {}", file_->path(),
+                      name, expected);
   }
-  if (tensor->ne[0] != n_in || tensor->ne[1] != n_out || tensor->ne[2] != 1 || tensor->ne[3] != 1) {
-    return make_error(ErrorCode::kCorrupt, "{}: tensor {} is [{}, {}, {}, {}], expected [{}, {}]",
+  if (tensor->ne != std::array<uint64_t, 4>{n_in, n_out, n_experts, 1}) {
+    return make_error(ErrorCode::kCorrupt, "{}: tensor {} is [{}, {}, {}, {}], expected {}",
                       file_->path(), name, tensor->ne[0], tensor->ne[1], tensor->ne[2],
-                      tensor->ne[3], n_in, n_out);
+                      tensor->ne[3], expected);
   }
   if (quant::find_format(tensor->type) == nullptr) {
     return make_error(ErrorCode::kUnsupported, "{}: tensor {} is {}, which is no type for a weight",
@@ -113,8 +118,9 @@ Result<ops::Matrix> Reader::matrix(const std::string& name, uint32_t n_in, uint3
   }
   used_.push_back(tensor);
   ops::Matrix matrix{name, tensor->type, n_in, n_out, tensor->data};
+  matrix.n_experts = n_experts;
   constexpr std::string_view kWeight = ".weight";
-  if (name.ends_with(kWeight)) {
+  if (name.ends_with(kWeight) && n_experts == 1) {
     const std::string scale = name.substr(0, name.size() - kWeight.size()) + ".scale";
     T9_TRY(const std::optional<std::vector<float>> values, optional_vector(scale, 1));
     if (values) matrix.scale = values->front();
@@ -122,16 +128,17 @@ Result<ops::Matrix> Reader::matrix(const std::string& name, uint32_t n_in, uint3
   return matrix;
 }
 
-Result<std::vector<float>> Reader::vector(const std::string& name, uint32_t n) const {
-  T9_TRY(const ops::Matrix row, matrix(name, n, 1));
+Result<std::vector<float>> Reader::vector(const std::string& name, uint32_t n,
+                                          uint32_t rows) const {
+  T9_TRY(const ops::Matrix row, matrix(name, n, rows));
   const uint32_t block = dtype_info(row.type).block_elements;
   if (n % block != 0) {
     return make_error(ErrorCode::kCorrupt,
                       "{}: tensor {} of {} elements is {}, which comes in blocks of {}",
                       file_->path(), name, n, dtype_info(row.type).name, block);
   }
-  std::vector<float> values(n);
-  quant::find_format(row.type)->decode(row.data.data(), values.data(), n / block);
+  std::vector<float> values(size_t{n} * rows);
+  quant::find_format(row.type)->decode(row.data.data(), values.data(), values.size() / block);
   return values;
 }
 
@@ -153,82 +160,6 @@ Status Reader::check_all_used() const {
     }
   }
   return {};
-}
-
-namespace {
-
-// YaRN: low frequencies are interpolated by factor, high ones kept, a ramp between; angles are also
-// magnified. Source: Peng et al. 2023 (arXiv:2309.00071), transformers' _compute_yarn_parameters.
-Status apply_yarn(const Reader& reader, double base, double factor, ops::Rope& rope) {
-  const gguf::File& file = reader.file();
-  const std::string original_key = reader.key("rope.scaling.original_context_length");
-  T9_TRY(const uint64_t original, file.get_uint(original_key));
-  T9_TRY(const double fast, file.get_float(reader.key("rope.scaling.yarn_beta_fast"), 32.0));
-  T9_TRY(const double slow, file.get_float(reader.key("rope.scaling.yarn_beta_slow"), 1.0));
-  T9_TRY(const double magnitude,
-         file.get_float(reader.key("rope.scaling.attn_factor"), 0.1 * std::log(factor) + 1.0));
-  if (original == 0 || !(fast > 0.0) || !(slow > 0.0) || !(magnitude > 0.0)) {
-    return make_error(ErrorCode::kCorrupt,
-                      "{}: yarn needs numbers above 0, found {} {}, betas {} and {}, factor {}",
-                      file.path(), original_key, original, fast, slow, magnitude);
-  }
-  const auto n_dims = static_cast<double>(2 * rope.inv_freq.size());
-  const auto dim_of = [&](double rotations) {
-    const auto context = static_cast<double>(original);
-    return n_dims * std::log(context / (rotations * 2.0 * M_PI)) / (2.0 * std::log(base));
-  };
-  const double low = std::max(std::floor(dim_of(fast)), 0.0);
-  double high = std::min(std::ceil(dim_of(slow)), n_dims - 1.0);
-  if (high == low) high += 0.001;
-  for (size_t i = 0; i < rope.inv_freq.size(); ++i) {
-    const double ramp = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
-    rope.inv_freq[i] *= (1.0 - ramp) + ramp / factor;
-  }
-  rope.magnitude = static_cast<float>(magnitude);
-  return {};
-}
-
-Status apply_scaling(const Reader& reader, double base, ops::Rope& rope) {
-  const gguf::File& file = reader.file();
-  const std::string type_key = reader.key("rope.scaling.type");
-  T9_TRY(const double old_factor, file.get_float(reader.key("rope.scale_linear"), 1.0));
-  T9_TRY(const double factor, file.get_float(reader.key("rope.scaling.factor"), old_factor));
-  if (!(factor > 0.0)) {
-    return make_error(ErrorCode::kCorrupt,
-                      "{}: rope.scaling.factor is {}, expected a number above 0", file.path(),
-                      factor);
-  }
-  // Old files have a factor and no type: linear.
-  T9_TRY(const std::string type, file.get_string(type_key, "linear"));
-  if (type == "none") return {};
-  if (type == "yarn") return apply_yarn(reader, base, factor, rope);
-  if (type != "linear") {
-    return make_error(ErrorCode::kUnsupported,
-                      "{}: {} is '{}'; for this architecture 'none', 'linear' and 'yarn' are known",
-                      file.path(), type_key, type);
-  }
-  for (double& f : rope.inv_freq) f /= factor;
-  return {};
-}
-
-}  // namespace
-
-Result<ops::Rope> read_rope(const Reader& reader, double base, uint32_t n_dims, bool scaled,
-                            bool neox) {
-  ops::Rope rope{.inv_freq = std::vector<double>(n_dims / 2), .neox = neox};
-  for (uint32_t i = 0; i < n_dims / 2; ++i) rope.inv_freq[i] = std::pow(base, -2.0 * i / n_dims);
-  if (!scaled) return rope;
-  T9_TRY(apply_scaling(reader, base, rope));
-  T9_TRY(const auto divisors, reader.optional_vector("rope_freqs.weight", n_dims / 2));
-  for (uint32_t i = 0; divisors && i < n_dims / 2; ++i) {
-    if (!((*divisors)[i] > 0.0f)) {
-      return make_error(ErrorCode::kCorrupt,
-                        "{}: rope_freqs.weight[{}] is {}, expected a number above 0",
-                        reader.file().path(), i, (*divisors)[i]);
-    }
-    rope.inv_freq[i] /= static_cast<double>((*divisors)[i]);
-  }
-  return rope;
 }
 
 }  // namespace tempo9::models

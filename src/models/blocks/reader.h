@@ -24,12 +24,14 @@ struct Config {
   uint32_t head_dim = 0;
   uint32_t rope_dims = 0;                                        // of head_dim, those that rotate
   std::vector<uint32_t> n_heads, n_kv_heads, intermediate_size;  // a layer
+  uint32_t max_length = 0;  // longest sequence that will be served
 };
 
 class Reader {
  public:
   // Reads and checks the common keys. Errors: kCorrupt naming key, value and range.
-  static Result<Reader> create(const gguf::File& file, const std::string& architecture);
+  static Result<Reader> create(const gguf::File& file, const std::string& architecture,
+                               uint32_t max_length);
 
   const Config& config() const { return config_; }
   const gguf::File& file() const { return *file_; }
@@ -43,10 +45,13 @@ class Reader {
 
   // A weight matrix [n_in, n_out], with the X.scale that may stand beside X.weight. Errors:
   // kCorrupt if missing or of another shape.
-  Result<ops::Matrix> matrix(const std::string& name, uint32_t n_in, uint32_t n_out) const;
+  // With n_experts above 1: [n_in, n_out, n_experts].
+  Result<ops::Matrix> matrix(const std::string& name, uint32_t n_in, uint32_t n_out,
+                             uint32_t n_experts = 1) const;
   // A vector as f32, whatever float type it is stored in. With optional_vector: nothing if the file
   // has none.
-  Result<std::vector<float>> vector(const std::string& name, uint32_t n) const;
+  // rows above 1: that many vectors, one behind the other.
+  Result<std::vector<float>> vector(const std::string& name, uint32_t n, uint32_t rows = 1) const;
   Result<std::optional<std::vector<float>>> optional_vector(const std::string& name,
                                                             uint32_t n) const;
 
@@ -61,10 +66,17 @@ class Reader {
   mutable std::vector<const gguf::Tensor*> used_;
 };
 
-// Frequencies base^(-2i/n_dims); with scaled, the file's rope.scaling (none, linear, yarn) and
-// rope_freqs.weight applied. Errors: kUnsupported for other scalings, named; kCorrupt for numbers
-// that make no sense.
-Result<ops::Rope> read_rope(const Reader& reader, double base, uint32_t n_dims, bool scaled,
-                            bool neox);
+struct RopeSpec {
+  double base = 10000.0;
+  uint32_t n_dims = 0;     // that rotate
+  bool neox = false;       // pairs (i, i + n_dims/2); else (2i, 2i + 1)
+  bool scaled = true;      // the file's rope.scaling and its tables of factors apply
+  bool round_yarn = true;  // yarn's ramp begins and ends at whole pairs
+};
+// Frequencies base^(-2i/n_dims), scaled as the file says: rope.scaling (none, linear, yarn,
+// longrope), rope_freqs.weight, rope_factors_long/short.weight. Of the latter two longrope uses one
+// for all positions, the long one when sequences longer than the original context will be served.
+// Errors: kUnsupported for other scalings, named; kCorrupt for numbers that make no sense.
+Result<ops::Rope> read_rope(const Reader& reader, const RopeSpec& spec);
 
 }  // namespace tempo9::models

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 #include "quant/quant.h"
 
@@ -32,6 +34,7 @@ class Interpreter {
     return p_.vectors[static_cast<size_t>(id.index)];
   }
 
+  // Of matrices with experts, expert e's rows begin at e * n_out.
   std::vector<float> weights(MatrixId id, uint32_t row) const {
     const Matrix& m = p_.matrices[static_cast<size_t>(id.index)];
     const DTypeInfo& info = dtype_info(m.type);
@@ -116,6 +119,11 @@ class Interpreter {
           b = a * s + b * c;
           a = rotated;
         }
+        if (head < op.n_heads && rope.q_growth != 0) {
+          const double steps = std::floor(static_cast<double>(pos) / rope.q_growth_every);
+          const double factor = 1 + static_cast<double>(rope.q_growth) * std::log(1 + steps);
+          for (uint32_t d = 0; d < kv.head_dim; ++d) x[d] *= factor;
+        }
       }
       const auto k = row.begin() + static_cast<ptrdiff_t>(size_t{op.n_heads} * kv.head_dim);
       const auto width = static_cast<ptrdiff_t>(size_t{kv.n_kv_heads} * kv.head_dim);
@@ -137,10 +145,17 @@ class Interpreter {
           for (uint32_t d = 0; d < kv.head_dim; ++d) {
             dot += tensor(op.qkv)[pos][q + d] * k_[op.kv_layer][key][k + d];
           }
-          scores.push_back(dot * static_cast<double>(op.scale));
+          const double score = dot * static_cast<double>(op.scale);
+          const auto cap = static_cast<double>(op.softcap);
+          scores.push_back(cap > 0 ? cap * std::tanh(score / cap) : score);
         }
-        const double top = *std::max_element(scores.begin(), scores.end());
+        double top = *std::max_element(scores.begin(), scores.end());
         double sum = 0;
+        if (op.sinks) {
+          const auto sink = static_cast<double>(vec(op.sinks)[head]);
+          top = std::max(top, sink);
+          sum = std::exp(sink - top);
+        }
         for (double& s : scores) sum += s = std::exp(s - top);
         for (size_t i = 0; i < scores.size(); ++i) {
           for (uint32_t d = 0; d < kv.head_dim; ++d) {
@@ -155,14 +170,103 @@ class Interpreter {
     for (const auto& row : tensor(op.in)) {
       std::vector<double> y(row.size() / 2);
       for (size_t i = 0; i < y.size(); ++i) {
-        const double g = row[i];
-        const double act =
-            op.kind == Activation::kSilu
-                ? g / (1.0 + std::exp(-g))
-                : 0.5 * g * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (g + 0.044715 * g * g * g)));
-        y[i] = act * row[i + y.size()];
+        y[i] = gated(op.kind, row[i], row[i + y.size()]);
       }
       tensor(op.out).push_back(std::move(y));
+    }
+  }
+  static double gated(Activation kind, double g, double up) {
+    switch (kind) {
+      case Activation::kSilu:
+        return g / (1.0 + std::exp(-g)) * up;
+      case Activation::kGeluTanh:
+        return 0.5 * g * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (g + 0.044715 * g * g * g))) * up;
+      case Activation::kClampedSwiglu:
+        g = std::min(g, 7.0);
+        return g / (1.0 + std::exp(-1.702 * g)) * (std::clamp(up, -7.0, 7.0) + 1.0);
+    }
+    return 0;
+  }
+
+  void apply(const Route& op) {
+    for (const auto& logits : tensor(op.logits)) {
+      std::vector<double> scores = logits, choice;
+      const double top = *std::max_element(logits.begin(), logits.end());
+      double sum = 0;
+      for (double& s : scores) sum += std::exp(s - top);
+      for (double& s : scores) {
+        if (op.gating == Gating::kSoftmax) s = std::exp(s - top) / sum;
+        if (op.gating == Gating::kSigmoid) s = 1 / (1 + std::exp(-s));
+      }
+      choice = scores;
+      for (size_t e = 0; op.bias && e < choice.size(); ++e)
+        choice[e] += static_cast<double>(vec(op.bias)[e]);
+      if (op.n_groups > 1) keep_best_groups(op, choice);
+      std::vector<double> weights, experts;
+      double total = 0;
+      for (const size_t e : best(choice, op.n_used)) {
+        experts.push_back(static_cast<double>(e));
+        weights.push_back(op.gating == Gating::kSoftmaxOfChosen ? std::exp(scores[e] - top)
+                                                                : scores[e]);
+        total += weights.back();
+      }
+      const bool divide = op.normalise || op.gating == Gating::kSoftmaxOfChosen;
+      for (double& w : weights) w = w / (divide ? total : 1) * static_cast<double>(op.scale);
+      weights.insert(weights.end(), experts.begin(), experts.end());
+      tensor(op.out).push_back(std::move(weights));
+    }
+  }
+  // The n largest, falling; of equal ones the lower index first.
+  static std::vector<size_t> best(const std::vector<double>& values, size_t n) {
+    std::vector<size_t> order(values.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return values[a] > values[b]; });
+    order.resize(n);
+    return order;
+  }
+  static void keep_best_groups(const Route& op, std::vector<double>& choice) {
+    const size_t size = choice.size() / op.n_groups;
+    std::vector<double> groups;
+    for (auto at = choice.begin(); at != choice.end(); at += static_cast<ptrdiff_t>(size)) {
+      const std::vector<double> members(at, at + static_cast<ptrdiff_t>(size));
+      double sum = 0;
+      for (const size_t e : best(members, std::min<size_t>(2, size))) sum += members[e];
+      groups.push_back(sum);
+    }
+    std::vector<bool> kept(op.n_groups);
+    for (const size_t g : best(groups, op.n_groups_used)) kept[g] = true;
+    for (size_t e = 0; e < choice.size(); ++e)
+      if (!kept[e / size]) choice[e] = -std::numeric_limits<double>::infinity();
+  }
+  // Rows of a tensor with slots: row * n_used + slot.
+  void apply(const ExpertLinear& op) {
+    const Rows &in = tensor(op.in), &routes = tensor(op.routes);
+    const size_t n_used = routes[0].size() / 2, n_rows = routes.size();
+    Rows out(n_rows * n_used);
+    for (size_t i = 0; i < out.size(); ++i) {
+      const std::vector<double>& x = in.size() == n_rows ? in[i / n_used] : in[i];
+      const auto expert = static_cast<uint32_t>(routes[i / n_used][n_used + i % n_used]);
+      for (const MatrixId id : op.matrices) {
+        const Matrix& m = p_.matrices[static_cast<size_t>(id.index)];
+        for (uint32_t o = 0; o < m.n_out; ++o) {
+          const std::vector<float> w = weights(id, expert * m.n_out + o);
+          double y = 0;
+          for (size_t k = 0; k < x.size(); ++k) y += static_cast<double>(w[k]) * x[k];
+          out[i].push_back(y);
+        }
+      }
+      for (size_t o = 0; op.bias && o < out[i].size(); ++o)
+        out[i][o] += static_cast<double>(vec(op.bias)[expert * out[i].size() + o]);
+    }
+    tensor(op.out) = std::move(out);
+  }
+  void apply(const ExpertSum& op) {
+    const Rows &in = tensor(op.in), &routes = tensor(op.routes);
+    const size_t n_used = routes[0].size() / 2;
+    for (size_t i = 0; i < in.size(); ++i) {
+      std::vector<double>& out = tensor(op.out)[i / n_used];
+      for (size_t d = 0; d < out.size(); ++d) out[d] += routes[i / n_used][i % n_used] * in[i][d];
     }
   }
   void apply(const SelectRows& op) { tensor(op.out) = tensor(op.in); }

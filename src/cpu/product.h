@@ -1,0 +1,25 @@
+// Products with packed weights, cut into chunks that threads take.
+#pragma once
+
+#include <vector>
+
+#include "cpu/kernels.h"
+#include "cpu/weights.h"
+
+namespace tempo9::cpu {
+
+// Groups of one matrix that a thread takes together, and where their outputs begin.
+struct Chunk {
+  const Weight* weight;
+  uint32_t group_begin, group_end;
+  uint32_t first_column;  // of the matrix in the product's output
+};
+
+// out (+)= [W0 x | W1 x ...]. With experts: each of them has all these chunks.
+std::vector<Chunk> plan_chunks(const std::vector<const Weight*>& matrices);
+
+// Computes a chunk's columns of the given expert (0 where there is but one matrix). args: n_rows,
+// x, out of column 0, bias of column 0, add; scratch of this thread alone (linear_scratch_bytes).
+void run_chunk(const KernelTable& kernels, const Chunk& chunk, uint32_t expert, LinearArgs args);
+
+}  // namespace tempo9::cpu
