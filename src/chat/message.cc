@@ -188,27 +188,75 @@ Result<std::vector<Tool>> tools_from_json(const Json& value) {
   return tools;
 }
 
+namespace {
+
+// The object that holds a choice's details: value[key] if it is there, else value itself.
+Result<const Json*> choice_details(const Json& value, const std::string& key,
+                                   const std::string& where) {
+  auto inner = value.find(key);
+  if (inner == value.end()) return &value;
+  if (!inner->is_object())
+    return invalid(where + "." + key, "found {}, expected an object", inner->type_name());
+  return &*inner;
+}
+
+Result<std::string> named_tool(const Json& value, const std::string& type,
+                               const std::string& where) {
+  T9_TRY(const Json* details, choice_details(value, type, where));
+  const std::string at = details == &value ? where : where + "." + type;
+  T9_TRY(std::string name, string_field(*details, "name", at));
+  if (name.empty()) return invalid(at + ".name", "missing; expected the name of a tool");
+  return name;
+}
+
+Result<ToolChoice> allowed_tools(const Json& value) {
+  const std::string key = "allowed_tools";
+  T9_TRY(const Json* details, choice_details(value, key, "tool_choice"));
+  const std::string at = details == &value ? "tool_choice" : "tool_choice." + key;
+  ToolChoice choice;
+  T9_TRY(const std::string mode, string_field(*details, "mode", at));
+  if (mode == "required") {
+    choice.kind = ToolChoice::Kind::kRequired;
+  } else if (!mode.empty() && mode != "auto") {
+    return invalid(at + ".mode", "found \"{}\", expected \"auto\" or \"required\"", mode);
+  }
+  auto tools = details->find("tools");
+  if (tools == details->end() || !tools->is_array() || tools->empty())
+    return invalid(at + ".tools", "found no tools, expected an array of at least one");
+  for (size_t i = 0; i < tools->size(); ++i) {
+    const Json& tool = (*tools)[i];
+    const std::string where = fmt::format("{}.tools[{}]", at, i);
+    if (!tool.is_object()) return invalid(where, "found {}, expected an object", tool.type_name());
+    T9_TRY(const std::string type, string_field(tool, "type", where));
+    if (!type.empty() && type != "function" && type != "custom") continue;  // hosted ones
+    T9_TRY(std::string name, named_tool(tool, type.empty() ? "function" : type, where));
+    choice.allowed.push_back(std::move(name));
+  }
+  if (choice.allowed.empty()) choice.kind = ToolChoice::Kind::kNone;
+  return choice;
+}
+
+}  // namespace
+
 Result<ToolChoice> tool_choice_from_json(const Json& value) {
   using Kind = ToolChoice::Kind;
   if (value.is_null()) return ToolChoice{};
   std::string word = value.is_string() ? value.get<std::string>() : std::string();
   if (value.is_object()) {
     T9_TRY(word, string_field(value, "type", "tool_choice"));
-    if (word == "function" || word == "tool") {
-      const Json& function = value.contains("function") ? value.at("function") : value;
-      if (!function.is_object())
-        return invalid("tool_choice.function", "found {}, expected an object",
-                       function.type_name());
-      T9_TRY(std::string name, string_field(function, "name", "tool_choice.function"));
-      if (name.empty()) return invalid("tool_choice.function.name", "missing");
-      return ToolChoice{Kind::kNamed, std::move(name)};
+    if (word == "function" || word == "custom" || word == "tool") {
+      T9_TRY(std::string name,
+             named_tool(value, word == "custom" ? "custom" : "function", "tool_choice"));
+      return ToolChoice{Kind::kNamed, std::move(name), {}};
     }
+    if (word == "allowed_tools") return allowed_tools(value);
   }
   if (word == "auto") return ToolChoice{};
-  if (word == "none") return ToolChoice{Kind::kNone, {}};
-  if (word == "required" || word == "any") return ToolChoice{Kind::kRequired, {}};
+  if (word == "none") return ToolChoice{Kind::kNone, {}, {}};
+  if (word == "required" || word == "any") return ToolChoice{Kind::kRequired, {}, {}};
   return invalid("tool_choice",
-                 "found {}, expected \"auto\", \"none\", \"required\" or a named function",
+                 "found {}, expected \"auto\", \"none\", \"required\", a named function or "
+                 "allowed_tools",
                  value.dump());
 }
 

@@ -54,7 +54,8 @@ struct Tool {
 struct ToolChoice {
   enum class Kind { kAuto, kNone, kRequired, kNamed };
   Kind kind = Kind::kAuto;
-  std::string name;  // kNamed only
+  std::string name;                  // kNamed only
+  std::vector<std::string> allowed;  // kAuto and kRequired: only these may be called; empty: all
 };
 
 struct ChatRequest {
@@ -73,6 +74,8 @@ Result<std::vector<Message>> messages_from_json(const Json& value);  // an array
 // null, or an array; entries whose type is not "function" are left out (hosted tools of other
 // vendors).
 Result<std::vector<Tool>> tools_from_json(const Json& value);
-Result<ToolChoice> tool_choice_from_json(const Json& value);  // null: auto
+// null: auto. Both shapes of a named tool, and of a list of allowed ones, are taken: with the names
+// inside "function", "custom" or "allowed_tools", and beside "type".
+Result<ToolChoice> tool_choice_from_json(const Json& value);
 
 }  // namespace tempo9::chat

@@ -6,52 +6,18 @@
 #include <utility>
 
 #include "chat/message.h"
+#include "server/chat_job.h"
 #include "server/dialects/openai.h"
 #include "server/errors.h"
-#include "server/forced_call.h"
 
 namespace tempo9::server::openai {
 namespace {
 
-using chat::ToolChoice;
-
-struct ChatJob {
-  engine::GenerateRequest request;
+struct CompletionJob {
+  ChatJob chat;
   int64_t n = 1;
   ChatReplyOptions reply;
 };
-
-bool is_media(std::string_view type) {
-  for (const char* kind : {"image", "audio", "video", "file"}) {
-    if (type.find(kind) != std::string_view::npos) return true;
-  }
-  return false;
-}
-
-// Pictures and sounds: refused in the newest user message; a note stands in for older ones, and for
-// those in tool results, so that an agent's loop goes on.
-Status replace_media(std::vector<chat::Message>* messages) {
-  size_t newest_user = messages->size();
-  for (size_t i = 0; i < messages->size(); ++i) {
-    if ((*messages)[i].role == "user") newest_user = i;
-  }
-  for (size_t i = 0; i < messages->size(); ++i) {
-    for (size_t k = 0; k < (*messages)[i].parts.size(); ++k) {
-      chat::ContentPart& part = (*messages)[i].parts[k];
-      if (!is_media(part.type)) continue;
-      if (i == newest_user) {
-        return make_error(ErrorCode::kUnsupported,
-                          "messages[{}].content[{}]: found a part of type \"{}\", but the loaded "
-                          "model takes text only",
-                          i, k, part.type);
-      }
-      part.text = "[" + part.type + " left out: this model takes text only]";
-      part.type = "text";
-      part.raw = {{"type", "text"}, {"text", part.text}};
-    }
-  }
-  return {};
-}
 
 // The many names of "do not think", to the variable that templates know.
 Status read_template_kwargs(Fields& fields, Json* kwargs) {
@@ -64,6 +30,7 @@ Status read_template_kwargs(Fields& fields, Json* kwargs) {
   }
   std::string effort;
   fields.read("reasoning_effort", &effort);
+  const bool top_level = !effort.empty();
   if (const Json* reasoning = fields.find("reasoning");
       reasoning != nullptr && reasoning->is_object()) {
     Fields inner(*reasoning, "reasoning.");
@@ -79,12 +46,7 @@ Status read_template_kwargs(Fields& fields, Json* kwargs) {
     if (value->is_boolean() && !kwargs->contains("enable_thinking"))
       (*kwargs)["enable_thinking"] = enabled;
   }
-  if (effort == "none" && !kwargs->contains("enable_thinking"))
-    (*kwargs)["enable_thinking"] = false;
-  if (!effort.empty() && effort != "none" && !kwargs->contains("reasoning_effort")) {
-    (*kwargs)["reasoning_effort"] = effort;
-  }
-  return {};
+  return apply_effort(top_level ? "reasoning_effort" : "reasoning.effort", effort, kwargs);
 }
 
 void read_logprobs(Fields& fields, engine::GenerateRequest* request) {
@@ -115,65 +77,62 @@ void read_response_format(Fields& fields) {
               "an object with type \"text\", \"json_object\" or \"json_schema\"");
 }
 
-// For script mode: the text that `when` is held against, and the one that is echoed.
-void read_script_texts(const std::vector<chat::Message>& messages,
-                       engine::GenerateRequest* request) {
-  for (auto message = messages.rbegin(); message != messages.rend(); ++message) {
-    const bool user = message->role == "user";
-    if ((user || message->role == "tool") && request->match_text.empty())
-      request->match_text = message->joined_text();
-    if (user) {
-      request->echo_text = message->joined_text();
-      return;
-    }
-  }
-}
-
-Status check_tool_choice(const ToolChoice& choice, const std::vector<chat::Tool>& tools) {
-  if (choice.kind == ToolChoice::Kind::kRequired && tools.empty()) {
+// The roles of the API; "function" is the old name of "tool".
+Status check_roles(std::vector<chat::Message>* messages) {
+  constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
+  for (size_t i = 0; i < messages->size(); ++i) {
+    std::string& role = (*messages)[i].role;
+    if (role == "function") role = "tool";
+    if (std::find(std::begin(kRoles), std::end(kRoles), role) != std::end(kRoles)) continue;
     return make_error(ErrorCode::kInvalidArgument,
-                      "tool_choice: found \"required\", but tools names no function");
+                      "messages[{}].role: found {}, expected system, developer, user, assistant or "
+                      "tool",
+                      i, dump(Json(role)));
   }
-  if (choice.kind != ToolChoice::Kind::kNamed) return {};
-  for (const chat::Tool& tool : tools) {
-    if (tool.name == choice.name) return {};
-  }
-  return make_error(ErrorCode::kInvalidArgument,
-                    "tool_choice: found the function {}, which is not among tools",
-                    dump(Json(choice.name)));
+  return {};
 }
 
-Status read_messages(Fields& fields, const Json& body, const Service& service,
-                     chat::RenderInput* input) {
+// A prefilled reply: continue_final_message (vLLM's name), "prefix" on the last message (DeepSeek's
+// and Mistral's).
+Status read_prefill(Fields& fields, chat::RenderInput* input) {
+  fields.read("add_generation_prompt", &input->add_generation_prompt);
+  fields.read("continue_final_message", &input->continue_final);
+  chat::Message& last = input->messages.back();
+  if (last.role == "assistant" && last.extra.contains("prefix")) {
+    input->continue_final |= last.extra["prefix"] == true;
+    last.extra.erase("prefix");
+    std::erase(last.keys, "prefix");
+  }
+  if (!input->continue_final) return {};
+  if (last.role != "assistant") {
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "continue_final_message: found a last message of role \"{}\", expected \"assistant\"",
+        last.role);
+  }
+  input->add_generation_prompt = false;
+  return {};
+}
+
+Status read_messages(Fields& fields, const Json& body, chat::RenderInput* input) {
   const Json* messages = fields.find("messages");
   if (messages == nullptr) {
     return make_error(ErrorCode::kInvalidArgument,
                       "messages: found nothing, expected an array of messages");
   }
   T9_TRY(input->messages, chat::messages_from_json(*messages));
-  T9_TRY(replace_media(&input->messages));
+  T9_TRY(check_roles(&input->messages));
+  T9_TRY(replace_media("messages", &input->messages));
   T9_TRY(input->tools,
          chat::tools_from_json(body.contains("tools") ? body["tools"] : Json(nullptr)));
   T9_TRY(read_template_kwargs(fields, &input->template_kwargs));
-  fields.read("add_generation_prompt", &input->add_generation_prompt);
-  fields.read("continue_final_message", &input->continue_final);
-  if (input->continue_final) {
-    if (input->messages.back().role != "assistant") {
-      return make_error(
-          ErrorCode::kInvalidArgument,
-          "continue_final_message: found a last message of role \"{}\", expected \"assistant\"",
-          input->messages.back().role);
-    }
-    input->add_generation_prompt = false;
-  }
-  T9_TRY(service.chat_template());
-  return {};
+  return read_prefill(fields, input);
 }
 
-Result<ChatJob> read_job(const Json& body, const Service& service) {
-  ChatJob job;
+Result<CompletionJob> read_job(const Json& body, const Service& service) {
+  CompletionJob job;
   Fields fields(body);
-  engine::GenerateRequest& request = job.request;
+  engine::GenerateRequest& request = job.chat.request;
   job.reply.model = read_model(fields, service);
   const StreamOptions stream = read_stream_options(fields);
   job.reply.streamed = stream.stream;
@@ -190,32 +149,13 @@ Result<ChatJob> read_job(const Json& body, const Service& service) {
   T9_TRY(fields.status());
 
   chat::RenderInput input;
-  T9_TRY(read_messages(fields, body, service, &input));
-  T9_TRY(const ToolChoice choice,
+  T9_TRY(service.chat_template());
+  T9_TRY(read_messages(fields, body, &input));
+  T9_TRY(const chat::ToolChoice choice,
          chat::tool_choice_from_json(body.contains("tool_choice") ? body["tool_choice"]
                                                                   : Json(nullptr)));
   T9_TRY(fields.status());
-  T9_TRY(check_tool_choice(choice, input.tools));
-  if (choice.kind == ToolChoice::Kind::kNone) input.tools.clear();
-  const bool named = choice.kind == ToolChoice::Kind::kNamed;
-  job.reply.one_call = named || !parallel_calls;
-
-  T9_TRY(const chat::ChatTemplate* chat_template, service.chat_template());
-  T9_TRY(auto segments, chat_template->render(input));
-  job.reply.parser.tools = input.tools;
-  job.reply.parser.starts_in_thinking = chat::opens_thinking(segments);
-  const bool forced = named || choice.kind == ToolChoice::Kind::kRequired;
-  // A script speaks for itself: it is given the same prompt, and what it says is taken whole.
-  if (forced && !service.engine().info().is_script) {
-    T9_TRY(auto opening,
-           open_call(service.format(), choice.name, job.reply.parser.starts_in_thinking));
-    std::move(opening.segments.begin(), opening.segments.end(), std::back_inserter(segments));
-    job.reply.opening = std::move(opening.increments);
-  }
-
-  request.prompt = service.encode(segments);
-  request.spell_control = true;
-  read_script_texts(input.messages, &request);
+  T9_TRY(prepare_chat(service, std::move(input), choice, parallel_calls, &job.chat));
   T9_TRY(check_length(service, request));
   return job;
 }
@@ -231,11 +171,13 @@ void chat_completions(std::shared_ptr<const Service> service,
 
   ChatReplyOptions& options = job->reply;
   options.n_choices = static_cast<size_t>(job->n);
-  options.ignore_eos = job->request.ignore_eos;
-  options.logprobs = job->request.n_logprobs.has_value();
-  if (options.return_token_ids) options.prompt_token_ids = job->request.prompt;
+  options.ignore_eos = job->chat.request.ignore_eos;
+  options.logprobs = job->chat.request.n_logprobs.has_value();
+  options.one_call = job->chat.one_call;
+  options.parser = std::move(job->chat.parser);
+  if (options.return_token_ids) options.prompt_token_ids = job->chat.request.prompt;
   std::vector<engine::GenerateRequest> requests;
-  add_choices(std::move(job->request), job->n, &requests);
+  add_choices(std::move(job->chat.request), job->n, &requests);
   auto reply = make_chat_reply(service, std::move(options));
   generate(service, exchange, std::move(requests), std::move(reply));
 }

@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "chat/parser.h"
 #include "server/dialects/openai.h"
-#include "server/forced_call.h"
+#include "server/reply_parser.h"
 
 namespace tempo9::server::openai {
 
@@ -19,10 +18,9 @@ struct ChatReplyOptions {
   bool ignore_eos = false;
   bool logprobs = false;
   bool return_token_ids = false;
-  std::vector<TokenId> prompt_token_ids;        // with return_token_ids
-  bool one_call = false;                        // the choice ends behind its first call
-  chat::ParserOptions parser;                   // tools, starts_in_thinking
-  std::vector<CallOpening::Increment> opening;  // what the reply was begun with
+  std::vector<TokenId> prompt_token_ids;  // with return_token_ids
+  bool one_call = false;                  // the choice ends behind its first call
+  ReplyParserOptions parser;
 };
 
 std::unique_ptr<Reply> make_chat_reply(std::shared_ptr<const Service> service,

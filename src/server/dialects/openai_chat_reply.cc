@@ -27,6 +27,7 @@ class ChatReply final : public Reply {
   ChatReply(std::shared_ptr<const Service> service, ChatReplyOptions options)
       : service_(std::move(service)), options_(std::move(options)), choices_(options_.n_choices) {
     streamed = options_.streamed;
+    for (Choice& choice : choices_) choice.parser.emplace(*service_, options_.parser);
     id_ = service_->make_id("chatcmpl-");
     created_ = std::chrono::duration_cast<std::chrono::seconds>(
                    std::chrono::system_clock::now().time_since_epoch())
@@ -38,13 +39,14 @@ class ChatReply final : public Reply {
     if (!choice.closed) {
       collect_tokens(choice, event);
       std::vector<chat::Event> events;
-      parse(choice, event, &events);
+      choice.parser->feed(event, &events);
       for (chat::Event& part : events) {
         if (!choice.closed) std::visit([&](auto& delta) { add(exchange, index, delta); }, part);
       }
     }
     if (event.finish) {
       add_usage(event.usage, index == 0, &usage_);
+      n_reasoning_tokens_ += choice.parser->n_reasoning_tokens();
       finish(exchange, index, event.finish->reason);
     }
     return choice.closed ? Next::kStopChoice : Next::kContinue;
@@ -61,7 +63,7 @@ class ChatReply final : public Reply {
       if (options_.include_usage) {
         Json chunk = envelope("chat.completion.chunk");
         chunk["choices"] = Json::array();
-        chunk["usage"] = usage_json(usage_);
+        chunk["usage"] = usage();
         write_event(exchange, *this, chunk);
       }
       write_done(exchange);
@@ -70,14 +72,14 @@ class ChatReply final : public Reply {
     Json body = envelope("chat.completion");
     body["choices"] = Json::array();
     for (size_t i = 0; i < choices_.size(); ++i) body["choices"].push_back(whole_choice(i));
-    body["usage"] = usage_json(usage_);
+    body["usage"] = usage();
     if (options_.return_token_ids) body["prompt_token_ids"] = options_.prompt_token_ids;
     exchange.respond({.body = dump(body)});
   }
 
  private:
   struct Choice {
-    std::unique_ptr<chat::OutputParser> parser;
+    std::optional<ReplyParser> parser;
     bool closed = false;  // no more output is wanted
     bool role_sent = false;
     std::string content;  // not streamed
@@ -99,6 +101,12 @@ class ChatReply final : public Reply {
     return json;
   }
 
+  Json usage() const {
+    Json json = usage_json(usage_);
+    json["completion_tokens_details"] = {{"reasoning_tokens", n_reasoning_tokens_}};
+    return json;
+  }
+
   void collect_tokens(Choice& choice, const engine::Event& event) {
     for (size_t i = 0; i < event.tokens.size(); ++i) {
       const engine::TokenInfo& token = event.tokens[i];
@@ -114,43 +122,6 @@ class ChatReply final : public Reply {
       }
       choice.logprobs.push_back(std::move(entry));
     }
-  }
-
-  void parse(Choice& choice, const engine::Event& event, std::vector<chat::Event>* out) {
-    const bool is_script = service_->engine().info().is_script;
-    if (choice.parser == nullptr) make_parser(choice, event.format, is_script, out);
-    const std::string_view text = event.text;
-    if (is_script) {
-      // Marks count by their spelling, and one piece of a script is one increment.
-      if (!text.empty()) choice.parser->feed(text, false, out);
-    } else {
-      size_t begin = 0;
-      for (const auto& [mark_begin, mark_end] : event.marks) {
-        if (mark_begin > begin)
-          choice.parser->feed(text.substr(begin, mark_begin - begin), false, out);
-        choice.parser->feed(text.substr(mark_begin, mark_end - mark_begin), true, out);
-        begin = mark_end;
-      }
-      if (begin < text.size()) choice.parser->feed(text.substr(begin), false, out);
-    }
-    if (event.finish) {
-      const bool cut = event.finish->reason == engine::FinishReason::kLength;
-      choice.parser->finish(cut ? chat::FinishReason::kLength : chat::FinishReason::kStop, out);
-    }
-  }
-
-  void make_parser(Choice& choice, const std::string& script_format, bool is_script,
-                   std::vector<chat::Event>* out) {
-    chat::ParserOptions options = options_.parser;
-    if (!is_script) options.has_token = service_->vocab_lookup();
-    options.id_seed = service_->draw();
-    const std::string& format = script_format.empty() ? service_->format() : script_format;
-    auto parser = chat::make_parser(format, options);
-    // Names were checked at start, so this one exists; plain text is what is left if it does not.
-    if (!parser) parser = chat::make_parser("none", options);
-    choice.parser = std::move(*parser);
-    for (const auto& increment : options_.opening)
-      choice.parser->feed(increment.text, increment.is_token, out);
   }
 
   void add(http::Exchange& exchange, size_t index, chat::TextDelta& delta) {
@@ -265,6 +236,7 @@ class ChatReply final : public Reply {
   int64_t created_ = 0;
   std::vector<Choice> choices_;
   engine::Usage usage_;
+  uint32_t n_reasoning_tokens_ = 0;
   bool prompt_ids_sent_ = false;
 };
 

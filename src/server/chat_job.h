@@ -1,0 +1,39 @@
+// From a conversation to a request for the engine: what every chat dialect does once it has brought
+// its body into the shapes of chat/message.h.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "chat/chat.h"
+#include "engine/engine.h"
+#include "server/reply_parser.h"
+#include "server/service.h"
+
+namespace tempo9::server {
+
+struct ChatJob {
+  engine::GenerateRequest request;
+  ReplyParserOptions parser;
+  bool one_call = false;  // the choice ends behind its first call
+};
+
+// Pictures and sounds: refused in the newest user message (kUnsupported; the message begins with
+// field); a note stands in for older ones, and for those in tool results, so that an agent's loop
+// goes on.
+Status replace_media(std::string_view field, std::vector<chat::Message>* messages);
+
+// reasoning_effort, whatever a dialect calls it, to the variables that templates know.
+// Errors: kInvalidArgument naming field and the known words.
+Status apply_effort(std::string_view field, const std::string& effort, chat::Json* kwargs);
+
+// Renders and encodes, begins a forced call, and fills what the reply's parser needs. Sampling and
+// limits in job->request are the dialect's, and so is the check of the prompt's length.
+// Errors: kInvalidArgument for a choice of tools that are not declared, and as
+// ChatTemplate::render.
+Status prepare_chat(const Service& service, chat::RenderInput input, const chat::ToolChoice& choice,
+                    bool parallel_calls, ChatJob* job);
+
+}  // namespace tempo9::server
