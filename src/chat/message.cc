@@ -62,6 +62,15 @@ Result<ToolCall> call_from_json(const Json& value, const std::string& where) {
   if (!value.is_object()) return invalid(where, "found {}, expected an object", value.type_name());
   ToolCall call;
   T9_TRY(call.id, string_field(value, "id", where));
+  if (auto custom = value.find("custom"); custom != value.end() && custom->is_object()) {
+    // A custom tool's call: one text in place of arguments.
+    T9_TRY(call.name, string_field(*custom, "name", where + ".custom"));
+    if (call.name.empty())
+      return invalid(where + ".custom.name", "missing; expected the name of the tool");
+    T9_TRY(std::string input, string_field(*custom, "input", where + ".custom"));
+    call.arguments = {{"input", std::move(input)}};
+    return call;
+  }
   bool nested = value.contains("function");
   const Json& function = nested ? value.at("function") : value;
   std::string at = nested ? where + ".function" : where;

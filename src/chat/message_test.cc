@@ -88,6 +88,31 @@ TEST(ToolChoice, EverySpelling) {
   auto named = tool_choice_from_json(Json::parse(R"({"type":"function","function":{"name":"f"}})"));
   ASSERT_TRUE(named);
   EXPECT_EQ(named->name, "f");
+  // Chat's shape and that of Responses.
+  for (const char* text :
+       {R"({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [
+            {"type": "function", "function": {"name": "f"}}, {"type": "custom", "custom": {"name": "c"}}]}})",
+        R"({"type": "allowed_tools", "mode": "required", "tools": [
+            {"type": "function", "name": "f"}, {"type": "web_search"}, {"type": "custom", "name": "c"}]})"}) {
+    auto allowed = tool_choice_from_json(Json::parse(text));
+    ASSERT_TRUE(allowed) << allowed.error().message;
+    EXPECT_EQ(allowed->kind, Kind::kRequired);
+    EXPECT_EQ(allowed->allowed, (std::vector<std::string>{"f", "c"}));
+  }
+  EXPECT_EQ(tool_choice_from_json(Json::parse(R"({"type": "custom", "name": "c"})"))->name, "c");
+  // Hosted tools only: nothing that is here may be called.
+  EXPECT_EQ(tool_choice_from_json(
+                Json::parse(R"({"type": "allowed_tools", "tools": [{"type": "web_search"}]})"))
+                ->kind,
+            Kind::kNone);
+  for (const char* text :
+       {R"({"type": "allowed_tools"})", R"({"type": "allowed_tools", "tools": []})",
+        R"({"type": "allowed_tools", "mode": "some", "tools": [{"name": "f"}]})",
+        R"({"type": "allowed_tools", "tools": [{}]})"}) {
+    auto refused = tool_choice_from_json(Json::parse(text));
+    ASSERT_FALSE(refused) << text;
+    EXPECT_TRUE(refused.error().message.starts_with("tool_choice.")) << refused.error().message;
+  }
   EXPECT_FALSE(tool_choice_from_json("sometimes"));
   EXPECT_FALSE(tool_choice_from_json(5));
 }

@@ -87,8 +87,8 @@ Status replace_media(std::string_view field, std::vector<chat::Message>* message
 }
 
 Status apply_effort(std::string_view field, const std::string& effort, chat::Json* kwargs) {
-  constexpr std::string_view kEfforts[] = {"none", "minimal", "low",  "medium", "high",
-                                           "xhigh", "max",    "auto", "default"};
+  constexpr std::string_view kEfforts[] = {"none",  "minimal", "low",  "medium", "high",
+                                           "xhigh", "max",     "auto", "default"};
   if (effort.empty()) return {};
   if (std::find(std::begin(kEfforts), std::end(kEfforts), effort) == std::end(kEfforts)) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -107,8 +107,11 @@ Status apply_effort(std::string_view field, const std::string& effort, chat::Jso
 Status prepare_chat(const Service& service, chat::RenderInput input, const ToolChoice& choice,
                     bool parallel_calls, ChatJob* job) {
   T9_TRY(const chat::ChatTemplate* chat_template, service.chat_template());
-  T9_TRY(check_tool_choice(choice, input.tools));
+  std::vector<chat::Tool>& callable = job->parser.parser.tools;
+  callable.insert(callable.begin(), input.tools.begin(), input.tools.end());
+  T9_TRY(check_tool_choice(choice, callable));
   keep_callable(choice, &input.tools);
+  keep_callable(choice, &callable);
   const bool named = choice.kind == ToolChoice::Kind::kNamed;
   job->one_call = named || !parallel_calls;
 
@@ -125,7 +128,6 @@ Status prepare_chat(const Service& service, chat::RenderInput input, const ToolC
   job->request.prompt = service.encode(segments);
   job->request.spell_control = true;
   read_script_texts(input.messages, &job->request);
-  job->parser.parser.tools = std::move(input.tools);
   return {};
 }
 

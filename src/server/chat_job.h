@@ -29,10 +29,11 @@ Status replace_media(std::string_view field, std::vector<chat::Message>* message
 // Errors: kInvalidArgument naming field and the known words.
 Status apply_effort(std::string_view field, const std::string& effort, chat::Json* kwargs);
 
-// Renders and encodes, begins a forced call, and fills what the reply's parser needs. Sampling and
-// limits in job->request are the dialect's, and so is the check of the prompt's length.
-// Errors: kInvalidArgument for a choice of tools that are not declared, and as
-// ChatTemplate::render.
+// Renders and encodes, begins a forced call, and fills what the reply's parser needs. Tools that
+// are in job->parser.parser.tools already are callable without being shown at the prompt's front
+// (the conversation shows them). Sampling and limits in job->request are the dialect's, and so is
+// the check of the prompt's length. Errors: kInvalidArgument for a choice of tools that are not
+// declared, and as ChatTemplate::render.
 Status prepare_chat(const Service& service, chat::RenderInput input, const chat::ToolChoice& choice,
                     bool parallel_calls, ChatJob* job);
 

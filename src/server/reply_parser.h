@@ -1,4 +1,5 @@
-// One choice's events from the engine to chat events: what every chat dialect does before it writes.
+// One choice's events from the engine to chat events: what every chat dialect does before it
+// writes.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/dialects/openai.h"
+#include "server/dialects/openai_responses.h"
 #include "server/errors.h"
 #include "server/json_body.h"
 #include "server/operations.h"
@@ -27,6 +28,11 @@ constexpr std::string_view kHealth = "/health";
 constexpr Route kRoutes[] = {
     {"POST", "/v1/chat/completions", openai::chat_completions},
     {"POST", "/v1/completions", openai::completions},
+    {"POST", "/v1/responses", openai::create_response},
+    {"POST", "/v1/responses/input_tokens", openai::count_response_tokens},
+    {"POST", "/v1/responses/", openai::cancel_response},
+    {"GET", "/v1/responses/", openai::get_response},
+    {"DELETE", "/v1/responses/", openai::delete_response},
     {"GET", "/v1/models", openai::list_models},
     {"GET", "/v1/models/", openai::get_model},
     {"GET", "/metrics", metrics},
@@ -60,11 +66,11 @@ void answer_preflight(http::Exchange& exchange) {
   http::Response response;
   response.status = 204;
   response.content_type.clear();
-  response.headers = {{"Allow", "GET, HEAD, POST, OPTIONS"}};
+  response.headers = {{"Allow", "GET, HEAD, POST, DELETE, OPTIONS"}};
   if (!exchange.request().origin.empty()) {
     // "*" does not stand for Authorization.
     response.headers.insert(response.headers.end(),
-                            {{"Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS"},
+                            {{"Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE, OPTIONS"},
                              {"Access-Control-Allow-Headers", "Authorization, *"},
                              {"Access-Control-Max-Age", "600"}});
   }
@@ -117,7 +123,10 @@ void Router::handle(const std::shared_ptr<http::Exchange>& exchange) const {
   for (const Route& route : kRoutes) {
     if (!path_matches(route, request.path)) continue;
     if (!method_matches(route.method, request.method)) {
-      allowed = route.method == "GET" ? "GET, HEAD" : std::string(route.method);
+      const std::string_view methods = route.method == "GET" ? "GET, HEAD" : route.method;
+      if (allowed.find(methods) == std::string::npos) {
+        allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", methods);
+      }
       continue;
     }
     if (model == nullptr || draining_) {

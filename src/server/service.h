@@ -15,6 +15,7 @@
 #include "chat/parser.h"
 #include "engine/engine.h"
 #include "server/prompt.h"
+#include "server/response_store.h"
 
 namespace tempo9::server {
 
@@ -27,7 +28,7 @@ struct Counters {
   std::atomic<uint64_t> cancelled{0};
 };
 
-// Immutable but for its counters; any thread.
+// Immutable but for its counters and its store; any thread.
 class Service {
  public:
   struct Options {
@@ -63,6 +64,7 @@ class Service {
     if (log_) log_(message);
   }
   Counters& counters() const { return counters_; }
+  ResponseStore& responses() const { return responses_; }
 
  private:
   explicit Service(engine::Engine& engine);
@@ -79,6 +81,7 @@ class Service {
   uint64_t id_key_ = 0;
   mutable std::atomic<uint64_t> n_ids_{0};
   mutable Counters counters_;
+  mutable ResponseStore responses_;
 };
 
 }  // namespace tempo9::server

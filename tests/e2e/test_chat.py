@@ -260,6 +260,49 @@ def test_fields_that_clients_send(serve):
     assert reply.choices[0].message.content == "ok"
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_custom_tools_take_one_text(serve, stream):
+    text = 'say "go"\n'
+    server = serve([{"text": call_text("shout", input=text)}])
+    tools = [{"type": "custom", "custom": {"name": "shout", "description": "Says it."}}, CLOCK]
+    reply = chat(server, tools=tools, stream=stream)
+    if stream:
+        calls = [c for chunk in reply if chunk.choices for c in chunk.choices[0].delta.tool_calls or []]
+        assert len(calls) == 1 and calls[0].index == 0
+        call, custom = calls[0], calls[0].model_extra["custom"]
+    else:
+        call = reply.choices[0].message.tool_calls[0]
+        custom = call.custom.model_dump()
+    assert call.type == "custom" and call.id and custom == {"name": "shout", "input": text}
+    messages = [*USER, {"role": "assistant", "content": None, "tool_calls": [
+        {"id": call.id, "type": "custom", "custom": custom}]}, {"role": "tool", "tool_call_id": call.id, "content": "ok"}]
+    assert chat(server, messages, tools=tools).choices[0].finish_reason == "tool_calls"
+
+
+def test_allowed_tools(serve):
+    server = serve([{"text": "a"}])
+    alone = chat(server, tools=[CLOCK]).usage.prompt_tokens
+    choice = {"type": "allowed_tools", "allowed_tools": {
+        "mode": "auto", "tools": [{"type": "function", "function": {"name": "get_time"}}]}}
+    assert chat(server, tools=[WEATHER, CLOCK], tool_choice=choice).usage.prompt_tokens == alone
+
+
+def test_prefilled_reply_is_gone_on_with(serve):
+    """The prompt ends in the prefill: it is shorter than with a turn that was closed and a new one opened."""
+    server = serve([{"text": " then."}])
+    messages = [*USER, {"role": "assistant", "content": "I begin"}]
+    closed = chat(server, messages).usage.prompt_tokens
+    marked = [*USER, {"role": "assistant", "content": "I begin", "prefix": True}]
+    for reply in (chat(server, messages, extra_body={"continue_final_message": True}), chat(server, marked)):
+        assert reply.usage.prompt_tokens < closed and reply.choices[0].message.content == " then."
+
+
+def test_thinking_tokens_are_told(serve):
+    server = serve([{"text": "<think>abc</think>Done."}])
+    details = chat(server).usage.completion_tokens_details
+    assert len("abc") <= details.reasoning_tokens <= len("abc") + 2
+
+
 def test_empty_tools_list(serve):
     server = serve([{"text": "ok"}])
     assert chat(server, tools=[]).choices[0].message.content == "ok"
@@ -270,7 +313,8 @@ def test_empty_tools_list(serve):
     ({"frequency_penalty": 3}, "frequency_penalty"), ({"n": 0}, "n"), ({"top_logprobs": 2}, "top_logprobs"),
     ({"logit_bias": {"x": 1}}, "logit_bias"), ({"stop": ""}, "stop"), ({"max_tokens": "many"}, "max_tokens"),
     ({"messages": []}, "messages"), ({"messages": "hi"}, "messages"), ({"tool_choice": "required"}, "tool_choice"),
-    ({"messages": [{"content": "x"}]}, None), ({"tools": {}}, "tools"),
+    ({"messages": [{"content": "x"}]}, None), ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role"),
+    ({"reasoning_effort": "colossal"}, "reasoning_effort"), ({"tools": [{"type": "custom"}]}, "tools[0].custom.name"), ({"tools": {}}, "tools"),
 ])
 def test_wrong_values_are_named(echo, fields, param):
     with pytest.raises(openai.BadRequestError) as caught:

@@ -109,7 +109,18 @@ def test_wrong_values_are_named(echo, fields, param):
     assert caught.value.body["param"] == param, caught.value.body
 
 
-@pytest.mark.parametrize("fields", [{"suffix": "tail"}, {"best_of": 4}])
+def test_best_of(serve):
+    server = serve([{"text": "ab"}, {"text": "cd"}, {"text": "ef"}])
+    reply = complete(server, best_of=3)
+    assert len(reply.choices) == 1 and reply.choices[0].text in ("ab", "cd", "ef") and reply.choices[0].logprobs is None
+    assert reply.usage.completion_tokens >= 6, "what was written is counted"
+    for fields in ({"n": 3, "best_of": 2}, {"best_of": 2, "stream": True}):
+        with pytest.raises(openai.BadRequestError) as caught:
+            complete(server, **fields)
+        assert caught.value.body["param"] == "best_of"
+
+
+@pytest.mark.parametrize("fields", [{"suffix": "tail"}])
 def test_what_is_not_there_says_so(echo, fields):
     with pytest.raises(openai.APIStatusError) as caught:
         complete(echo, **fields)

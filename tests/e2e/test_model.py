@@ -29,6 +29,28 @@ def test_answers(qwen):
     assert "Paris" in reply.choices[0].message.content and reply.choices[0].finish_reason == "stop"
 
 
+def test_responses_are_chat_in_other_words(qwen):
+    question = QUESTION[0]["content"]
+    whole = qwen.client.responses.create(model="qwen", input=question, temperature=0, max_output_tokens=16)
+    assert whole.status == "completed" and whole.output_text == chat(qwen, max_tokens=16).choices[0].message.content
+    with qwen.client.responses.stream(model="qwen", input=question, temperature=0, max_output_tokens=16) as stream:
+        deltas = [event.delta for event in stream if event.type == "response.output_text.delta"]
+        assert "".join(deltas) == stream.get_final_response().output_text == whole.output_text
+    more = qwen.client.responses.create(model="qwen", input="And of Italy?", previous_response_id=whole.id, temperature=0,
+                                        max_output_tokens=16)
+    assert "Rome" in more.output_text
+    assert more.usage.input_tokens_details.cached_tokens >= whole.usage.input_tokens
+
+
+def test_forced_call_in_responses(qwen):
+    tool = {"type": "function", "name": "get_weather", "description": "The weather in a city.", "strict": False,
+            "parameters": WEATHER["function"]["parameters"]}
+    reply = qwen.client.responses.create(model="qwen", input="How is the weather in Oslo?", tools=[tool], temperature=0,
+                                         tool_choice={"type": "function", "name": "get_weather"}, max_output_tokens=64)
+    assert [item.type for item in reply.output] == ["function_call"]
+    assert json.loads(reply.output[0].arguments)["city"] == "Oslo"
+
+
 def test_streamed_equals_whole(qwen):
     whole = chat(qwen, max_tokens=60, messages=[{"role": "user", "content": "Count from 1 to 15, with emojis 🧑‍💻."}])
     chunks = list(chat(qwen, max_tokens=60, messages=[{"role": "user", "content": "Count from 1 to 15, with emojis 🧑‍💻."}],

@@ -30,6 +30,10 @@ void get_model(std::shared_ptr<const Service> service, std::shared_ptr<http::Exc
 // Refuses by name what would change the reply and is not available yet.
 void read_generation(Fields& fields, const Service& service, engine::GenerateRequest* request);
 
+// The many names of "do not think" and "think this much", and chat_template_kwargs, to the
+// variables that templates know. Errors: kInvalidArgument naming the field.
+Status read_template_kwargs(Fields& fields, Json* kwargs);
+
 struct StreamOptions {
   bool stream = false;
   bool include_usage = false;
@@ -53,6 +57,11 @@ void add_usage(const engine::Usage& choice, bool first_of_prompt, engine::Usage*
 
 // Finite: minus infinity is -9999.
 double finite_logprob(float logprob);
+
+// {"token", "logprob", "bytes", "top_logprobs"}; of a token that has a logprob.
+Json logprob_entry(const Service& service, const engine::TokenInfo& token);
+
+int64_t unix_seconds();
 
 // A token's bytes; control tokens by their spelling.
 std::string_view token_bytes(const Service& service, TokenId id);

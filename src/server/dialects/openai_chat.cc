@@ -7,6 +7,7 @@
 
 #include "chat/message.h"
 #include "server/chat_job.h"
+#include "server/custom_tool.h"
 #include "server/dialects/openai.h"
 #include "server/errors.h"
 
@@ -18,36 +19,6 @@ struct CompletionJob {
   int64_t n = 1;
   ChatReplyOptions reply;
 };
-
-// The many names of "do not think", to the variable that templates know.
-Status read_template_kwargs(Fields& fields, Json* kwargs) {
-  if (const Json* value = fields.find("chat_template_kwargs")) {
-    if (!value->is_object()) {
-      return make_error(ErrorCode::kInvalidArgument,
-                        "chat_template_kwargs: found {}, expected an object", describe(*value));
-    }
-    *kwargs = *value;
-  }
-  std::string effort;
-  fields.read("reasoning_effort", &effort);
-  const bool top_level = !effort.empty();
-  if (const Json* reasoning = fields.find("reasoning");
-      reasoning != nullptr && reasoning->is_object()) {
-    Fields inner(*reasoning, "reasoning.");
-    inner.read("effort", &effort);
-    bool enabled = true;
-    inner.read("enabled", &enabled);
-    if (!enabled) effort = "none";
-    T9_TRY(inner.status());
-  }
-  if (const Json* value = fields.find("enable_thinking")) {
-    bool enabled = true;
-    fields.read("enable_thinking", &enabled);
-    if (value->is_boolean() && !kwargs->contains("enable_thinking"))
-      (*kwargs)["enable_thinking"] = enabled;
-  }
-  return apply_effort(top_level ? "reasoning_effort" : "reasoning.effort", effort, kwargs);
-}
 
 void read_logprobs(Fields& fields, engine::GenerateRequest* request) {
   bool wanted = false;
@@ -114,7 +85,26 @@ Status read_prefill(Fields& fields, chat::RenderInput* input) {
   return {};
 }
 
-Status read_messages(Fields& fields, const Json& body, chat::RenderInput* input) {
+// Functions as they are, custom tools as functions of one string, in the client's order; hosted
+// ones are left out.
+Result<std::vector<chat::Tool>> read_tools(Json tools, std::vector<std::string>* custom) {
+  if (!tools.is_array()) return chat::tools_from_json(tools);
+  for (size_t i = 0; i < tools.size(); ++i) {
+    if (!tools[i].is_object() || tools[i].value("type", Json()) != "custom") continue;
+    const Json entry = tools[i].value("custom", tools[i]);
+    const std::string where = fmt::format("tools[{}].custom", i);
+    if (!entry.is_object() || !entry.contains("name") || !entry["name"].is_string()) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "{}.name: found nothing, expected the name of the tool", where);
+    }
+    custom->push_back(entry["name"].get<std::string>());
+    T9_TRY(const chat::Tool tool, custom_as_function(entry, where, custom->back()));
+    tools[i] = tool.raw;
+  }
+  return chat::tools_from_json(tools);
+}
+
+Status read_messages(Fields& fields, chat::RenderInput* input) {
   const Json* messages = fields.find("messages");
   if (messages == nullptr) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -123,8 +113,6 @@ Status read_messages(Fields& fields, const Json& body, chat::RenderInput* input)
   T9_TRY(input->messages, chat::messages_from_json(*messages));
   T9_TRY(check_roles(&input->messages));
   T9_TRY(replace_media("messages", &input->messages));
-  T9_TRY(input->tools,
-         chat::tools_from_json(body.contains("tools") ? body["tools"] : Json(nullptr)));
   T9_TRY(read_template_kwargs(fields, &input->template_kwargs));
   return read_prefill(fields, input);
 }
@@ -150,7 +138,9 @@ Result<CompletionJob> read_job(const Json& body, const Service& service) {
 
   chat::RenderInput input;
   T9_TRY(service.chat_template());
-  T9_TRY(read_messages(fields, body, &input));
+  T9_TRY(read_messages(fields, &input));
+  T9_TRY(input.tools, read_tools(body.contains("tools") ? body["tools"] : Json(nullptr),
+                                 &job.reply.custom_tools));
   T9_TRY(const chat::ToolChoice choice,
          chat::tool_choice_from_json(body.contains("tool_choice") ? body["tool_choice"]
                                                                   : Json(nullptr)));

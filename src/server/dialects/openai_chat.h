@@ -21,6 +21,7 @@ struct ChatReplyOptions {
   std::vector<TokenId> prompt_token_ids;  // with return_token_ids
   bool one_call = false;                  // the choice ends behind its first call
   ReplyParserOptions parser;
+  std::vector<std::string> custom_tools;  // names of tools that take one text
 };
 
 std::unique_ptr<Reply> make_chat_reply(std::shared_ptr<const Service> service,

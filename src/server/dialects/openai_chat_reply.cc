@@ -1,20 +1,13 @@
+#include <algorithm>
+#include <optional>
 #include <utility>
 #include <variant>
 
+#include "server/custom_tool.h"
 #include "server/dialects/openai_chat.h"
 
 namespace tempo9::server::openai {
 namespace {
-
-Json logprob_json(const Service& service, TokenId id, float logprob) {
-  const std::string_view bytes = token_bytes(service, id);
-  Json json;
-  json["token"] = bytes;
-  json["logprob"] = finite_logprob(logprob);
-  json["bytes"] = Json::array();
-  for (const char c : bytes) json["bytes"].push_back(static_cast<unsigned char>(c));
-  return json;
-}
 
 Json call_json(const chat::ToolCallBegin& begin) {
   return {{"id", begin.id},
@@ -29,9 +22,7 @@ class ChatReply final : public Reply {
     streamed = options_.streamed;
     for (Choice& choice : choices_) choice.parser.emplace(*service_, options_.parser);
     id_ = service_->make_id("chatcmpl-");
-    created_ = std::chrono::duration_cast<std::chrono::seconds>(
-                   std::chrono::system_clock::now().time_since_epoch())
-                   .count();
+    created_ = unix_seconds();
   }
 
   Next on_event(http::Exchange& exchange, size_t index, engine::Event&& event) override {
@@ -86,6 +77,7 @@ class ChatReply final : public Reply {
     std::string reasoning;
     Json calls = Json::array();
     size_t n_calls = 0;
+    bool is_custom = false;         // the call that is being read
     Json logprobs = Json::array();  // streamed: of the tokens since the last chunk
     Json token_ids = Json::array();
     std::string finish_reason;
@@ -115,12 +107,7 @@ class ChatReply final : public Reply {
       const bool ends = event.finish && i + 1 == event.tokens.size() &&
                         is_end_token(*service_, token.id, options_.ignore_eos);
       if (!options_.logprobs || !token.logprob || ends) continue;
-      Json entry = logprob_json(*service_, token.id, *token.logprob);
-      entry["top_logprobs"] = Json::array();
-      for (const engine::TokenLogprob& other : token.top) {
-        entry["top_logprobs"].push_back(logprob_json(*service_, other.id, other.logprob));
-      }
-      choice.logprobs.push_back(std::move(entry));
+      choice.logprobs.push_back(logprob_entry(*service_, token));
     }
   }
 
@@ -141,7 +128,10 @@ class ChatReply final : public Reply {
   void add(http::Exchange& exchange, size_t index, chat::ToolCallBegin& begin) {
     Choice& choice = choices_[index];
     ++choice.n_calls;
-    if (!streamed) {
+    choice.is_custom = std::find(options_.custom_tools.begin(), options_.custom_tools.end(),
+                                 begin.name) != options_.custom_tools.end();
+    // A custom call's text is known when its arguments are whole.
+    if (!streamed || choice.is_custom) {
       choice.calls.push_back(call_json(begin));
       return;
     }
@@ -150,17 +140,31 @@ class ChatReply final : public Reply {
     send_delta(exchange, index, {{"tool_calls", Json::array({std::move(call)})}});
   }
   void add(http::Exchange& exchange, size_t index, chat::ToolCallArgsDelta& delta) {
-    if (!streamed) {
-      auto& arguments =
-          choices_[index].calls.back()["function"]["arguments"].get_ref<std::string&>();
+    Choice& choice = choices_[index];
+    if (!streamed || choice.is_custom) {
+      auto& arguments = choice.calls.back()["function"]["arguments"].get_ref<std::string&>();
       arguments += delta.json;
       return;
     }
     const Json call{{"index", delta.index}, {"function", {{"arguments", std::move(delta.json)}}}};
     send_delta(exchange, index, {{"tool_calls", Json::array({call})}});
   }
-  void add(http::Exchange&, size_t index, chat::ToolCallEnd&) {
-    if (options_.one_call) choices_[index].closed = true;
+  void add(http::Exchange& exchange, size_t index, chat::ToolCallEnd& end) {
+    Choice& choice = choices_[index];
+    if (options_.one_call) choice.closed = true;
+    if (!choice.is_custom) return;
+    const Json function = choice.calls.back()["function"];
+    Json call;
+    if (streamed) call["index"] = end.index;
+    call["id"] = choice.calls.back()["id"];
+    call["type"] = "custom";
+    call["custom"] = {{"name", function["name"]},
+                      {"input", custom_input(function["arguments"].get<std::string>())}};
+    if (streamed) {
+      send_delta(exchange, index, {{"tool_calls", Json::array({std::move(call)})}});
+    } else {
+      choice.calls.back() = std::move(call);
+    }
   }
 
   void finish(http::Exchange& exchange, size_t index, engine::FinishReason reason) {

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <limits>
 
+#include "server/chat_job.h"
 #include "server/dialects/openai.h"
 
 namespace tempo9::server::openai {
@@ -58,6 +60,16 @@ void read_logit_bias(Fields& fields, int32_t vocab_size, sampling::Params* param
   }
 }
 
+Json logprob_json(const Service& service, TokenId id, float logprob) {
+  const std::string_view bytes = token_bytes(service, id);
+  Json json;
+  json["token"] = bytes;
+  json["logprob"] = finite_logprob(logprob);
+  json["bytes"] = Json::array();
+  for (const char c : bytes) json["bytes"].push_back(static_cast<unsigned char>(c));
+  return json;
+}
+
 // The newest name wins; -1 is how some clients write "no limit".
 void read_max_tokens(Fields& fields, std::optional<uint32_t>* out) {
   for (const char* key : {"max_tokens", "max_completion_tokens"}) {
@@ -108,6 +120,35 @@ void read_generation(Fields& fields, const Service& service, engine::GenerateReq
     const bool asks_nothing = value != nullptr && value->is_number() && value->get<double>() == 0;
     if (!asks_nothing) fields.refuse(key, "not available yet");
   }
+}
+
+Status read_template_kwargs(Fields& fields, Json* kwargs) {
+  if (const Json* value = fields.find("chat_template_kwargs")) {
+    if (!value->is_object()) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "chat_template_kwargs: found {}, expected an object", describe(*value));
+    }
+    *kwargs = *value;
+  }
+  std::string effort;
+  fields.read("reasoning_effort", &effort);
+  const bool top_level = !effort.empty();
+  if (const Json* reasoning = fields.find("reasoning");
+      reasoning != nullptr && reasoning->is_object()) {
+    Fields inner(*reasoning, "reasoning.");
+    inner.read("effort", &effort);
+    bool enabled = true;
+    inner.read("enabled", &enabled);
+    if (!enabled) effort = "none";
+    T9_TRY(inner.status());
+  }
+  if (const Json* value = fields.find("enable_thinking")) {
+    bool enabled = true;
+    fields.read("enable_thinking", &enabled);
+    if (value->is_boolean() && !kwargs->contains("enable_thinking"))
+      (*kwargs)["enable_thinking"] = enabled;
+  }
+  return apply_effort(top_level ? "reasoning_effort" : "reasoning.effort", effort, kwargs);
 }
 
 StreamOptions read_stream_options(Fields& fields) {
@@ -171,6 +212,21 @@ void add_usage(const engine::Usage& choice, bool first_of_prompt, engine::Usage*
 double finite_logprob(float logprob) {
   constexpr double kFloor = -9999.0;
   return std::isfinite(logprob) ? std::max(static_cast<double>(logprob), kFloor) : kFloor;
+}
+
+Json logprob_entry(const Service& service, const engine::TokenInfo& token) {
+  Json entry = logprob_json(service, token.id, token.logprob.value_or(0.0f));
+  entry["top_logprobs"] = Json::array();
+  for (const engine::TokenLogprob& other : token.top) {
+    entry["top_logprobs"].push_back(logprob_json(service, other.id, other.logprob));
+  }
+  return entry;
+}
+
+int64_t unix_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 std::string_view token_bytes(const Service& service, TokenId id) {

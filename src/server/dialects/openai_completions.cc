@@ -93,15 +93,23 @@ void read_logprobs(Fields& fields, CompletionJob* job) {
   job->reply.logprobs = true;
 }
 
-void refuse_unavailable(Fields& fields, int64_t n) {
+// best_of: so many are written, and the n likeliest of them, by logprob a token, go back.
+void read_choices(Fields& fields, CompletionJob* job) {
+  fields.read("n", 1, 128, &job->n);
+  job->reply.n_shown = static_cast<size_t>(job->n);
+  const int64_t n = job->n;
+  fields.read("best_of", n, 128, &job->n);
+  if (job->n == n) return;
+  if (job->reply.streamed) fields.fail("best_of", "n, when the reply is streamed");
+  if (!job->request.n_logprobs) job->request.n_logprobs = 0;
+}
+
+void refuse_unavailable(Fields& fields) {
   const Json* suffix = fields.find("suffix");
   if (suffix != nullptr && !(suffix->is_string() && suffix->get<std::string>().empty())) {
     fields.refuse("suffix",
                   "not available; write the model's own fill-in-the-middle tokens into the prompt");
   }
-  int64_t best_of = n;
-  fields.read("best_of", 1, 128, &best_of);
-  if (best_of != n) fields.refuse("best_of", "not available; ask for n choices and pick one");
   if (const Json* format = fields.find("response_format")) {
     if (!format->is_object() || format->value("type", Json("")) != "text") {
       fields.refuse("response_format", "not available yet");
@@ -121,8 +129,8 @@ Result<CompletionJob> read_job(const Json& body, const Service& service) {
   request.max_tokens = kDefaultMaxTokens;
   read_generation(fields, service, &request);
   read_logprobs(fields, &job);
-  fields.read("n", 1, 128, &job.n);
-  refuse_unavailable(fields, job.n);
+  read_choices(fields, &job);
+  refuse_unavailable(fields);
   fields.read("echo", &reply.echo);
   fields.read("return_tokens_as_token_ids", &reply.tokens_as_ids);
   fields.read("return_token_ids", &reply.return_token_ids);

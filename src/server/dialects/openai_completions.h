@@ -25,7 +25,8 @@ struct CompletionReplyOptions {
   bool return_token_ids = false;
   bool ignore_eos = false;
   bool spell_control = false;  // as in the request to the engine
-  size_t n_per_prompt = 1;
+  size_t n_per_prompt = 1;     // choices that are written
+  size_t n_shown = 1;          // of a prompt's, the likeliest
   std::vector<CompletionPrompt> prompts;
 };
 

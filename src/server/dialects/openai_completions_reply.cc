@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <chrono>
+#include <numeric>
 #include <utility>
 
 #include "server/dialects/openai_completions.h"
@@ -22,9 +22,7 @@ class CompletionReply final : public Reply {
         choices_(options_.prompts.size() * options_.n_per_prompt) {
     streamed = options_.streamed;
     id_ = service_->make_id("cmpl-");
-    created_ = std::chrono::duration_cast<std::chrono::seconds>(
-                   std::chrono::system_clock::now().time_since_epoch())
-                   .count();
+    created_ = unix_seconds();
   }
 
   Next on_event(http::Exchange& exchange, size_t index, engine::Event&& event) override {
@@ -48,6 +46,10 @@ class CompletionReply final : public Reply {
                           : options_.spell_control ? Shown::kSpelled
                                                    : Shown::kAsText;
       if (options_.return_token_ids) choice.token_ids.push_back(token.id);
+      if (token.logprob) {
+        choice.logprob_sum += finite_logprob(*token.logprob);
+        ++choice.n_logprobs;
+      }
       add_token(choice, token, shown);
     }
     choice.text += event.text;
@@ -82,7 +84,11 @@ class CompletionReply final : public Reply {
     }
     Json body = envelope();
     body["choices"] = Json::array();
-    for (size_t i = 0; i < choices_.size(); ++i) body["choices"].push_back(take_choice(i));
+    for (const size_t i : shown_choices()) {
+      Json choice = take_choice(i);
+      choice["index"] = body["choices"].size();
+      body["choices"].push_back(std::move(choice));
+    }
     body["usage"] = usage_json(usage_);
     exchange.respond({.body = dump(body)});
   }
@@ -98,11 +104,34 @@ class CompletionReply final : public Reply {
     Json top_logprobs = Json::array();
     Json text_offset = Json::array();
     Json token_ids = Json::array();
-    size_t offset = 0;  // characters of the choice's text so far, by its tokens
+    size_t offset = 0;         // characters of the choice's text so far, by its tokens
+    double logprob_sum = 0.0;  // of the reply's tokens
+    size_t n_logprobs = 0;
     bool echoed = false;
     bool prompt_ids_sent = false;
     std::string finish_reason;
   };
+
+  // All of them, or of each prompt's those with the highest logprob a token, the best first.
+  std::vector<size_t> shown_choices() const {
+    std::vector<size_t> shown;
+    const size_t n = options_.n_per_prompt;
+    for (size_t first = 0; first < choices_.size(); first += n) {
+      std::vector<size_t> of_prompt(n);
+      std::iota(of_prompt.begin(), of_prompt.end(), first);
+      const auto mean = [this](size_t i) {
+        return choices_[i].logprob_sum /
+               static_cast<double>(std::max<size_t>(choices_[i].n_logprobs, 1));
+      };
+      if (options_.n_shown < n) {
+        std::stable_sort(of_prompt.begin(), of_prompt.end(),
+                         [&mean](size_t a, size_t b) { return mean(a) > mean(b); });
+        of_prompt.resize(options_.n_shown);
+      }
+      shown.insert(shown.end(), of_prompt.begin(), of_prompt.end());
+    }
+    return shown;
+  }
 
   Json envelope() const {
     Json json;

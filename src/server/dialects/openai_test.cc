@@ -175,7 +175,6 @@ TEST_F(OpenAiTest, WhatIsNotThereYetIsA501ByName) {
     EXPECT_EQ(exchange->response->status, 501) << field;
   }
   EXPECT_EQ(complete(R"("prompt": "a", "suffix": "b")")->response->status, 501);
-  EXPECT_EQ(complete(R"("prompt": "a", "best_of": 3)")->response->status, 501);
   EXPECT_TRUE(engine_.submitted.empty());
   chat(std::string(kHi) + R"(, "response_format": {"type": "text"}, "min_tokens": 0)");
   complete(R"("prompt": "a", "suffix": "", "best_of": 1)");
@@ -263,6 +262,66 @@ TEST_F(OpenAiTest, PartsOfCharactersStayApartInLogprobs) {
   const Json logprobs = body(*exchange)["choices"][0]["logprobs"];
   EXPECT_EQ(logprobs["top_logprobs"][0].size(), 2u);
   EXPECT_EQ(logprobs["text_offset"], Json({0, 1}));
+}
+
+TEST_F(OpenAiTest, BestOfGivesTheLikeliestPerToken) {
+  auto exchange = complete(R"("prompt": ["p", "q"], "n": 2, "best_of": 3)");
+  ASSERT_EQ(engine_.submitted.size(), 6u);
+  EXPECT_EQ(engine_.submitted[0].request.n_logprobs, 0u);
+  // Means of the first prompt: -1.5, -2, -0.5.
+  const std::vector<std::vector<float>> logprobs = {{-1, -2}, {-2}, {-0.5f, -0.5f, -0.5f},
+                                                    {-1},     {-2}, {-3}};
+  for (size_t i = 0; i < logprobs.size(); ++i) {
+    engine::Event event;
+    event.text = std::string(1, static_cast<char>('a' + i));
+    for (const float logprob : logprobs[i]) event.tokens.push_back(info('x', logprob));
+    event.finish = engine::Event::Finish{.reason = FinishReason::kLength};
+    event.usage = {.prompt_tokens = 1, .completion_tokens = 2};
+    engine_.submitted[i].sink(std::move(event));
+  }
+  ASSERT_TRUE(exchange->run());
+  const Json reply = body(*exchange);
+  ASSERT_EQ(reply["choices"].size(), 4u);
+  const char* expected[] = {"c", "a", "d", "e"};
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(reply["choices"][i]["text"], expected[i]);
+    EXPECT_EQ(reply["choices"][i]["index"], i);
+    EXPECT_TRUE(reply["choices"][i]["logprobs"].is_null());
+  }
+  EXPECT_EQ(reply["usage"]["completion_tokens"], 12) << "what was written is counted";
+  EXPECT_EQ(error_param(*complete(R"("prompt": "a", "n": 3, "best_of": 2)")), "best_of");
+  EXPECT_EQ(error_param(*complete(R"("prompt": "a", "best_of": 2, "stream": true)")), "best_of");
+}
+
+TEST_F(OpenAiTest, RolesAndPrefills) {
+  EXPECT_EQ(error_param(*chat(R"("messages": [{"role": "robot", "content": "x"}])")),
+            "messages[0].role");
+  const std::string prefill =
+      R"("messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "I sa")";
+  chat(prefill + R"(}], "continue_final_message": true)");
+  chat(prefill + R"(, "prefix": true}])");
+  ASSERT_EQ(engine_.submitted.size(), 2u);
+  for (const auto& submitted : engine_.submitted) {
+    EXPECT_TRUE(service_->tokenizer().decode(submitted.request.prompt, true).ends_with("I sa"));
+  }
+  EXPECT_EQ(error_param(*chat(std::string(kHi) + R"(, "continue_final_message": true)")),
+            "continue_final_message");
+  EXPECT_EQ(error_param(*chat(std::string(kHi) + R"(, "reasoning_effort": "colossal")")),
+            "reasoning_effort");
+}
+
+TEST_F(OpenAiTest, ThinkingTokensAreTold) {
+  auto exchange = chat(kHi);
+  for (const std::string text : {"<think>ab", "</think>c"}) {
+    engine::Event event;
+    event.text = text;
+    for (const char c : text)
+      event.tokens.push_back(info(static_cast<unsigned char>(c), std::nullopt));
+    engine_.submitted[0].sink(std::move(event));
+  }
+  engine_.end(0, FinishReason::kStop, 5, 18);
+  ASSERT_TRUE(exchange->run());
+  EXPECT_EQ(body(*exchange)["usage"]["completion_tokens_details"]["reasoning_tokens"], 9);
 }
 
 TEST_F(OpenAiTest, ToolChoiceIsChecked) {
