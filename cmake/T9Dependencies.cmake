@@ -5,9 +5,7 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(tl-expected REQUIRED)
-if(T9_GRAMMAR)
-  include(T9XGrammar)               # from the source package that scripts/setup fetched
-endif()
+include(T9XGrammar)                 # from the source package that scripts/setup fetched
 if(T9_TESTS)
   find_package(GTest REQUIRED)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)  # the checks of tools/

@@ -2,7 +2,6 @@
 option(T9_TESTS "Build the tests" ON)
 option(T9_BENCH "Build the micro benchmarks" OFF)
 option(T9_FUZZ "Build the fuzzers (or their replay programs)" OFF)
-option(T9_GRAMMAR "Build the XGrammar adapter" ON)
 option(T9_WERROR "Treat warnings as errors" OFF)
 set(T9_SANITIZE "" CACHE STRING "Comma-separated sanitizers, as -fsanitize= takes them")
 

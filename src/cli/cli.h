@@ -38,5 +38,6 @@ int finish_output(int exit_code);
 int run_serve(const std::vector<std::string>& args, const Environment& environment);
 int run_show(const std::vector<std::string>& args, const Environment& environment);
 int run_bench(const std::vector<std::string>& args, const Environment& environment);
+int run_schema(const std::vector<std::string>& args, const Environment& environment);
 
 }  // namespace tempo9::cli

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "grammar/constraint.h"
 #include "sampling/params.h"
 #include "tokenizer/tokenizer.h"
 
@@ -31,7 +32,11 @@ struct GenerateRequest {
       {};                        // alternatives a generated token (0 to 20); none: no logprobs
   bool prompt_logprobs = false;  // the same for the prompt's tokens (with n_logprobs)
   uint32_t choice = 0;           // part of the random stream's key
+  // What the reply must look like; none: anything. A script's line is held to it as far as it goes,
+  // unless the line names another output format than rules_format.
+  std::shared_ptr<const grammar::Rules> rules = {};
   // Script mode only; unused by models.
+  std::string rules_format = {};
   std::string match_text = {};  // last user or tool text: `when` looks here
   std::string echo_text = {};   // last user text: the reply when no line fits (empty: match_text)
 };

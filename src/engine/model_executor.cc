@@ -9,6 +9,9 @@ namespace tempo9::engine {
 
 static_assert(ops::kPageTokens == kv::kPageTokens);
 
+// Tokens of one position that the rules may turn down before the reply is cut.
+constexpr int kMaxRefused = 512;
+
 ModelExecutor::ModelExecutor(std::unique_ptr<ops::Backend> backend, uint32_t n_vocab,
                              uint32_t n_tokens)
     : backend_(std::move(backend)),
@@ -17,7 +20,16 @@ ModelExecutor::ModelExecutor(std::unique_ptr<ops::Backend> backend, uint32_t n_v
       sampler_(n_vocab, n_tokens_) {}
 
 std::string ModelExecutor::start(RequestId id, const GenerateRequest& request, uint64_t seed) {
-  sequences_[id] = {&request, seed, {}};
+  Sequence sequence{.request = &request, .seed = seed};
+  if (request.rules != nullptr) {
+    if (auto constraint = request.rules->start()) {
+      sequence.masking.emplace(std::move(*constraint),
+                               std::max(size_t{n_tokens_}, request.rules->n_tokens()));
+    } else {
+      sequence.error = std::move(constraint).error();
+    }
+  }
+  sequences_[id] = std::move(sequence);
   return {};
 }
 
@@ -38,11 +50,21 @@ void ModelExecutor::build_batch(std::span<const sched::Slice> slices) {
   }
 }
 
+// What may follow is known before the step, so it is worked out while the model computes.
+void ModelExecutor::begin_masks(std::span<const sched::Slice> slices) {
+  for (const sched::Slice& slice : slices) {
+    Sequence& sequence = sequences_.at(slice.id);
+    if (slice.samples && sequence.masking) mask_worker_.add(&*sequence.masking);
+  }
+}
+
 Result<std::vector<SliceOutcome>> ModelExecutor::step(std::span<const sched::Slice> slices) {
   build_batch(slices);
-  T9_TRY(
-      std::span<const float> logits,
-      backend_->step({.tokens = rows_, .sequences = batch_sequences_, .logit_rows = logit_rows_}));
+  begin_masks(slices);
+  auto computed =
+      backend_->step({.tokens = rows_, .sequences = batch_sequences_, .logit_rows = logit_rows_});
+  mask_worker_.wait();
+  T9_TRY(std::span<const float> logits, std::move(computed));
   T9_CHECK(logits.size() == logit_rows_.size() * size_t{n_vocab_});
   std::vector<SliceOutcome> outcomes;
   for (const sched::Slice& slice : slices) {
@@ -74,12 +96,18 @@ Result<SliceOutcome> ModelExecutor::outcome_of(const sched::Slice& slice,
     return outcome;
   }
   const std::span<const float> last = logits.last(n_vocab_);
-  const TokenId id = sampler_.sample(
-      request.sampling,
-      {.logits = last,
-       .prompt = request.prompt,
-       .output = sequence.output,
-       .key = {sequence.seed, request.choice, static_cast<uint32_t>(sequence.output.size())}});
+  auto sampled = sample(&sequence, last);
+  if (!sampled) {
+    outcome.next.finish = {.reason = FinishReason::kError, .error = std::move(sampled).error()};
+    return outcome;
+  }
+  const TokenId id = *sampled;
+  if (id < 0 && sequence.masking) {
+    // Every continuation is forbidden: what is there stays true to the rules, and is cut.
+    const bool whole = sequence.masking->constraint->can_end();
+    outcome.next.finish = {.reason = whole ? FinishReason::kStop : FinishReason::kLength};
+    return outcome;
+  }
   if (id < 0) {
     // This request's own misfortune (a broken weight, a bias against everything); the others go on.
     outcome.next.finish = {
@@ -90,7 +118,36 @@ Result<SliceOutcome> ModelExecutor::outcome_of(const sched::Slice& slice,
   }
   sequence.output.push_back(id);
   outcome.next.tokens.push_back(info_of(id, request, last));
+  if (sequence.masking && sequence.masking->constraint->ended()) {
+    outcome.next.bytes = "";  // an end token is never text, also with ignore_eos
+    outcome.next.finish = {.reason = FinishReason::kStop};
+  }
   return outcome;
+}
+
+Result<TokenId> ModelExecutor::sample(Sequence* sequence, std::span<const float> logits) {
+  const GenerateRequest& request = *sequence->request;
+  if (sequence->error) return *sequence->error;
+  sampling::SampleInput input{
+      .logits = logits,
+      .prompt = request.prompt,
+      .output = sequence->output,
+      .key = {sequence->seed, request.choice, static_cast<uint32_t>(sequence->output.size())}};
+  if (!sequence->masking) return sampler_.sample(request.sampling, input);
+  MaskJob& masking = *sequence->masking;
+  T9_TRY(const bool masked, masking.filled);
+  if (masked) input.mask = masking.mask;
+  // The noise belongs to the token, so a draw among fewer candidates is the same draw.
+  for (int n_refused = 0; n_refused < kMaxRefused; ++n_refused) {
+    const TokenId id = sampler_.sample(request.sampling, input);
+    if (id < 0) return id;
+    T9_TRY(const bool accepted, masking.constraint->accept(id));
+    if (accepted) return id;
+    if (input.mask.empty()) std::ranges::fill(masking.mask, ~0U);
+    masking.mask[static_cast<size_t>(id) / 32] &= ~(1U << (static_cast<uint32_t>(id) % 32));
+    input.mask = masking.mask;
+  }
+  return -1;
 }
 
 TokenInfo ModelExecutor::info_of(TokenId id, const GenerateRequest& request,

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "engine/executor.h"
+#include "engine/mask_worker.h"
 #include "ops/backend.h"
 #include "sampling/sampler.h"
 
@@ -28,10 +30,15 @@ class ModelExecutor final : public Executor {
   struct Sequence {
     const GenerateRequest* request = nullptr;
     uint64_t seed = 0;
-    std::vector<TokenId> output;
+    std::vector<TokenId> output = {};
+    std::optional<MaskJob> masking = {};  // with rules: the constraint and what it allows next
+    std::optional<Error> error = {};      // why there is none
   };
 
   void build_batch(std::span<const sched::Slice> slices);
+  void begin_masks(std::span<const sched::Slice> slices);
+  // A token that the sequence's rules take. -1: there is none.
+  Result<TokenId> sample(Sequence* sequence, std::span<const float> logits);
   Result<SliceOutcome> outcome_of(const sched::Slice& slice, std::span<const float> logits);
   TokenInfo info_of(TokenId id, const GenerateRequest& request,
                     std::span<const float> logits) const;
@@ -45,6 +52,7 @@ class ModelExecutor final : public Executor {
   std::vector<int32_t> rows_;
   std::vector<ops::BatchSequence> batch_sequences_;
   std::vector<uint32_t> logit_rows_;
+  MaskWorker mask_worker_;  // last: it writes into sequences_
 };
 
 // Pages move through the backend.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace tempo9::engine {
@@ -73,6 +74,69 @@ TEST(ModelExecutor, BuildsTheBatchAndReadsEachSequencesLogits) {
   EXPECT_EQ(second.prompt[0].top[0].id, 0);
   EXPECT_EQ(second.next.tokens[0].id, 0);
   EXPECT_EQ(second.next.tokens[0].top.size(), 2u);
+}
+
+// Rules by hand: the mask allows ids, and refuses turns down what the mask allows.
+struct FakeRules final : grammar::Rules {
+  FakeRules(uint32_t mask, std::vector<TokenId> refuses) : allowed(mask), refused(refuses) {}
+  struct State final : grammar::Constraint {
+    explicit State(const FakeRules* r) : rules(r) {}
+    Result<bool> fill_mask(std::span<uint32_t> mask) override {
+      if (rules->allowed == 0) return false;
+      mask[0] = rules->allowed;
+      return true;
+    }
+    Result<bool> accept(TokenId id) override { return std::ranges::count(rules->refused, id) == 0; }
+    Result<bool> accept_text(std::string_view) override { return true; }
+    bool can_end() const override { return rules->whole; }
+    bool ended() const override { return false; }
+    const FakeRules* rules;
+  };
+  Result<std::unique_ptr<grammar::Constraint>> start() const override {
+    return std::unique_ptr<grammar::Constraint>(std::make_unique<State>(this));
+  }
+  size_t n_tokens() const override { return 3; }
+  uint32_t allowed;
+  std::vector<TokenId> refused;
+  bool whole = false;
+};
+
+TEST(ModelExecutor, RulesDecideWhatIsSampledAndNothingElse) {
+  struct Case {
+    std::shared_ptr<FakeRules> rules;
+    TokenId expected;  // -1: none
+  };
+  const Case cases[] = {{nullptr, 1},
+                        {std::make_shared<FakeRules>(0b101u, std::vector<TokenId>{}), 2},
+                        {std::make_shared<FakeRules>(0b111u, std::vector<TokenId>{1}), 2},
+                        {std::make_shared<FakeRules>(0u, std::vector<TokenId>{1, 2}), 0},
+                        {std::make_shared<FakeRules>(0b110u, std::vector<TokenId>{1, 2}), -1}};
+  for (const Case& c : cases) {
+    Fixture f;
+    GenerateRequest request = f.greedy;
+    request.rules = c.rules;
+    request.n_logprobs = 1;
+    f.executor->start(1, request, 0);
+    f.backend->logits = {0, 5, 1, 9};
+    const std::vector<TokenId> last = {2};
+    const std::vector<kv::PageId> pages = {7};
+    const auto outcomes = f.executor->step(std::vector<sched::Slice>{{.id = 1,
+                                                                      .tokens = last,
+                                                                      .n_past = 2,
+                                                                      .pages = pages,
+                                                                      .first_logit_row = 0,
+                                                                      .samples = true}});
+    ASSERT_TRUE(outcomes);
+    const Increment& next = (*outcomes)[0].next;
+    if (c.expected < 0) {
+      EXPECT_TRUE(next.tokens.empty());
+      EXPECT_EQ(next.finish->reason, FinishReason::kLength);
+      continue;
+    }
+    ASSERT_EQ(next.tokens.size(), 1u);
+    EXPECT_EQ(next.tokens[0].id, c.expected);
+    EXPECT_EQ(next.tokens[0].top[0].id, 1);  // of the model's distribution, not of the rules'
+  }
 }
 
 TEST(ModelExecutor, ASliceWithoutLogitsSamplesNothing) {

@@ -64,8 +64,22 @@ std::string ScriptExecutor::start(RequestId id, const GenerateRequest& request, 
                 &playing.increments);
     playing.increments.push_back(increments_of(ScriptLine{}).back());
   }
+  const std::string format = line != nullptr ? line->format : std::string();
+  const bool holds =
+      format.empty() || request.rules_format.empty() || format == request.rules_format;
+  if (request.rules != nullptr && holds) {
+    if (auto constraint = request.rules->start()) {
+      playing.constraint = std::move(*constraint);
+    } else {
+      playing.increments.resize(1);
+      playing.increments[0] = {.tokens = {},
+                               .bytes = std::nullopt,
+                               .finish = Event::Finish{.reason = FinishReason::kError,
+                                                       .error = std::move(constraint).error()}};
+    }
+  }
   playing_[id] = std::move(playing);
-  return line != nullptr ? line->format : std::string();
+  return format;
 }
 
 void ScriptExecutor::end(RequestId id) { playing_.erase(id); }
@@ -173,6 +187,33 @@ Clock::Nanoseconds ScriptExecutor::due(Playing* playing, const sched::Slice& sli
   return playing->waiting_since + milliseconds(ms);
 }
 
+// Cuts the increment before what the constraint forbids, and ends the reply there.
+Status ScriptExecutor::hold_to_rules(grammar::Constraint* constraint, Increment* increment) const {
+  bool allowed = true;
+  if (increment->finish) {
+    allowed = increment->finish->reason != FinishReason::kStop || constraint->can_end();
+    if (allowed) return {};
+    increment->tokens.clear();
+  } else if (increment->bytes) {
+    T9_TRY(allowed, constraint->accept_text(*increment->bytes));
+    if (allowed) return {};
+    increment->tokens.clear();
+    increment->bytes.reset();
+  } else {
+    size_t n = 0;
+    for (; n < increment->tokens.size(); ++n) {
+      T9_TRY(allowed,
+             constraint->accept_text(tokenizer_->token_bytes(increment->tokens[n].id, true)));
+      if (!allowed) break;
+    }
+    if (allowed) return {};
+    increment->tokens.resize(n);
+  }
+  increment->finish = {.reason =
+                           constraint->can_end() ? FinishReason::kStop : FinishReason::kLength};
+  return {};
+}
+
 Result<std::vector<SliceOutcome>> ScriptExecutor::step(std::span<const sched::Slice> slices) {
   std::vector<SliceOutcome> outcomes(slices.size());
   next_due_ = Clock::Nanoseconds::max();
@@ -202,6 +243,9 @@ Result<std::vector<SliceOutcome>> ScriptExecutor::step(std::span<const sched::Sl
     const bool samples = slice.samples && n_rows == slice.tokens.size();
     if (samples && playing.next < playing.increments.size()) {
       outcome.next = std::move(playing.increments[playing.next++]);
+      if (playing.constraint != nullptr) {
+        T9_TRY(hold_to_rules(playing.constraint.get(), &outcome.next));
+      }
       for (TokenInfo& info : outcome.next.tokens) {
         info = certain(info.id, playing.request->n_logprobs);
       }

@@ -14,7 +14,8 @@ namespace tempo9::engine {
 
 // Which line plays is settled when a request arrives: the first unused one whose `when` fits, else
 // the last fitting one, else an echo. Times are due dates against the clock: nothing here sleeps,
-// and requests wait side by side. What a script says is certain: its logprobs are 0.
+// and requests wait side by side. What a script says is certain: its logprobs are 0. With rules the
+// reply ends before the first token that they forbid.
 class ScriptExecutor final : public Executor {
  public:
   // tokenizer and clock must outlive it.
@@ -31,6 +32,7 @@ class ScriptExecutor final : public Executor {
     std::vector<Increment> increments;
     size_t next = 0;
     const GenerateRequest* request = nullptr;
+    std::unique_ptr<grammar::Constraint> constraint = {};
     double prefill_ms = 0.0, delay_ms = 0.0;
     // The slice that is being waited for, by the tokens before it.
     uint32_t waiting_n_past = ~0u;
@@ -42,6 +44,7 @@ class ScriptExecutor final : public Executor {
   void append_text(std::string_view text, bool parse_control, std::vector<Increment>* out) const;
   void append_piece(std::string_view bytes, std::vector<Increment>* out) const;
   std::vector<TokenId> encode(std::string_view text, bool parse_control, bool* is_exact) const;
+  Status hold_to_rules(grammar::Constraint* constraint, Increment* increment) const;
   Clock::Nanoseconds due(Playing* playing, const sched::Slice& slice, uint32_t n_rows) const;
 
   std::vector<ScriptLine> lines_;

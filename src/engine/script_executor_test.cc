@@ -6,6 +6,7 @@
 
 #include "engine/step_loop.h"
 #include "engine/testing/fake_clock.h"
+#include "grammar/rules.h"
 
 namespace tempo9::engine {
 namespace {
@@ -171,6 +172,30 @@ TEST(ScriptExecutor, LimitsAndStopsWorkAsWithAModel) {
   EXPECT_EQ(f.hear("x", with([](GenerateRequest& r) { r.max_tokens = 0; })).text, "");
   EXPECT_EQ(f.hear("x", with([](GenerateRequest& r) { r.stop_token_ids = {'w'}; })).text, "hello ");
   EXPECT_EQ(f.hear("x", with([](GenerateRequest& r) { r.ignore_eos = true; })).text, "hello world");
+}
+
+TEST(ScriptExecutor, RulesCutAScriptBeforeWhatTheyForbid) {
+  auto tokenizer = tokenizer::make_byte_tokenizer();
+  auto compiler = grammar::Compiler::make(grammar::vocab_of(*tokenizer));
+  ASSERT_TRUE(compiler);
+  const auto rules = grammar::grammar_rules(*compiler->ebnf(R"(root ::= "ab" "c"*)"));
+  const auto hear = [&](std::string_view script, const std::string& format = "") {
+    Fixture f(script);
+    return Heard(f.hear("x", with([&](GenerateRequest& r) {
+                          r.rules = rules;
+                          r.rules_format = format;
+                        })));
+  };
+  const auto expect = [](const Heard& heard, std::string_view text, FinishReason reason) {
+    EXPECT_EQ(heard.text, text);
+    EXPECT_EQ(heard.finish->reason, reason);
+  };
+  expect(hear(R"({"text": "abcc"})"), "abcc", FinishReason::kStop);
+  expect(hear(R"({"text": "abcd"})"), "abc", FinishReason::kStop);
+  expect(hear(R"({"text": "axc"})"), "a", FinishReason::kLength);
+  expect(hear(R"({"text": "a"})"), "a", FinishReason::kLength);
+  expect(hear(R"({"pieces": ["a", "bc", "dd"]})"), "abc", FinishReason::kStop);
+  expect(hear(R"({"text": "xyz", "format": "none"})", "hermes"), "xyz", FinishReason::kStop);
 }
 
 TEST(ScriptExecutor, TimesAreKept) {

@@ -12,14 +12,14 @@
 
 namespace tempo9::grammar {
 
-struct Matcher::Impl {
-  xgrammar::GrammarMatcher matcher;
-  xgrammar::TokenizerInfo vocab;
+struct Grammar::Impl {
+  xgrammar::CompiledGrammar compiled;
   size_t n_tokens = 0;
 };
 
-struct Grammar::Impl {
-  xgrammar::CompiledGrammar compiled;
+struct Matcher::Impl {
+  xgrammar::GrammarMatcher matcher;
+  xgrammar::TokenizerInfo vocab;
   size_t n_tokens = 0;
 };
 
@@ -29,6 +29,9 @@ struct Compiler::Impl {
 };
 
 namespace {
+
+// Masks that grammars of one compiler share.
+constexpr int64_t kRuleCacheBytes = int64_t{96} << 20;
 
 // XGrammar puts the time and its own source line before what it has to say; neither helps who sent
 // the grammar.
@@ -84,7 +87,12 @@ Vocab vocab_of(const tokenizer::Tokenizer& tokenizer) {
   for (TokenId id = 0; id < tokenizer.size(); ++id) {
     const bool ends = tokenizer.ends_generation(id);
     if (ends) vocab.end_tokens.push_back(id);
-    vocab.tokens.emplace_back(ends ? std::string_view() : tokenizer.token_bytes(id, false));
+    std::string text(ends ? std::string_view() : tokenizer.token_bytes(id, false));
+    if (text.empty() && !ends && !tokenizer.token_bytes(id, true).empty()) {
+      text = kControlByte;
+      text += tokenizer.token_bytes(id, true);
+    }
+    vocab.tokens.push_back(std::move(text));
   }
   return vocab;
 }
@@ -125,6 +133,13 @@ Result<bool> Matcher::accept(TokenId id) {
                        [&] { return impl_->matcher.AcceptToken(id); });
 }
 
+Result<bool> Matcher::accept_text(std::string_view text) {
+  if (text.empty()) return true;
+  if (ended()) return false;
+  return guarded<bool>(ErrorCode::kInternal, "grammar step",
+                       [&] { return impl_->matcher.AcceptString(std::string(text)); });
+}
+
 Status Matcher::roll_back(int n_tokens) {
   return guarded<void>(ErrorCode::kInternal, "grammar roll-back", [&]() -> Status {
     impl_->matcher.Rollback(n_tokens);
@@ -133,6 +148,14 @@ Status Matcher::roll_back(int n_tokens) {
 }
 
 bool Matcher::can_end() const { return impl_->matcher.IsCompleted(); }
+std::string_view Matcher::token_text(TokenId id) const {
+  return impl_->vocab.GetDecodedVocab()[static_cast<size_t>(id)];
+}
+
+std::vector<std::pair<std::string, std::string>> Matcher::captures() const {
+  return impl_->matcher.GetCaptures();
+}
+
 bool Matcher::ended() const { return impl_->matcher.IsTerminated(); }
 
 Grammar::Grammar(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
@@ -145,6 +168,7 @@ Result<Matcher> Grammar::start() const {
   });
 }
 
+size_t Grammar::n_tokens() const { return impl_->n_tokens; }
 size_t Grammar::n_bytes() const { return impl_->compiled.MemorySizeBytes(); }
 
 Compiler::Compiler(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -152,7 +176,7 @@ Compiler::Compiler(Compiler&&) noexcept = default;
 Compiler& Compiler::operator=(Compiler&&) noexcept = default;
 Compiler::~Compiler() = default;
 
-Result<Compiler> Compiler::make(Vocab vocab, const CompilerOptions& options) {
+Result<Compiler> Compiler::make(Vocab vocab) {
   const size_t n_tokens = vocab.tokens.size();
   if (n_tokens == 0 || vocab.end_tokens.empty()) {
     return make_error(
@@ -172,16 +196,11 @@ Result<Compiler> Compiler::make(Vocab vocab, const CompilerOptions& options) {
   return guarded<Compiler>(ErrorCode::kInvalidArgument, "grammar vocabulary", [&] {
     const xgrammar::TokenizerInfo info(vocab.tokens, xgrammar::VocabType::RAW, std::nullopt,
                                        std::move(vocab.end_tokens));
-    return Compiler(std::make_unique<Impl>(
-        Impl{xgrammar::GrammarCompiler(info, options.n_threads, options.cache_bytes > 0,
-                                       static_cast<int64_t>(options.cache_bytes)),
-             n_tokens}));
+    return Compiler(
+        std::make_unique<Impl>(Impl{xgrammar::GrammarCompiler(info, 1, true, kRuleCacheBytes,
+                                                              /*enable_dynamic_compilation=*/true),
+                                    n_tokens}));
   });
-}
-
-Result<Grammar> Compiler::json_schema(std::string_view schema) {
-  return compile(impl_->n_tokens, "JSON schema", schema,
-                 [&](const std::string& text) { return impl_->compiler.CompileJSONSchema(text); });
 }
 
 Result<Grammar> Compiler::ebnf(std::string_view rules) {
@@ -189,9 +208,9 @@ Result<Grammar> Compiler::ebnf(std::string_view rules) {
                  [&](const std::string& text) { return impl_->compiler.CompileGrammar(text); });
 }
 
-Result<Grammar> Compiler::regex(std::string_view pattern) {
-  return compile(impl_->n_tokens, "regular expression", pattern,
-                 [&](const std::string& text) { return impl_->compiler.CompileRegex(text); });
+Result<Grammar> Compiler::lark(std::string_view rules) {
+  return compile(impl_->n_tokens, "grammar", rules,
+                 [&](const std::string& text) { return impl_->compiler.CompileLark(text); });
 }
 
 }  // namespace tempo9::grammar

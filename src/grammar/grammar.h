@@ -8,27 +8,26 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "grammar/constraint.h"
 #include "tokenizer/tokenizer.h"
 
 namespace tempo9::grammar {
 
-using tokenizer::TokenId;
+inline constexpr char kControlByte = '\xFF';
 
 // What a grammar must know of a vocabulary.
 struct Vocab {
-  std::vector<std::string>
-      tokens;  // the bytes each id stands for; empty: not text, never allowed (control tokens)
+  // The bytes each id stands for. Empty: never allowed. Control tokens are kControlByte and their
+  // spelling: no text, since no character has that byte, but a rule may name them, "Token(7)".
+  std::vector<std::string> tokens;
   std::vector<TokenId>
       end_tokens;  // allowed where the grammar can end; at least one, none of them text
 };
 Vocab vocab_of(const tokenizer::Tokenizer& tokenizer);
-
-// Words of 32 bits that a mask over n_tokens takes. Bit (id % 32) of word (id / 32) is set when the
-// id may come next.
-constexpr size_t mask_words(size_t n_tokens) { return (n_tokens + 31) / 32; }
 
 // One reply's place in a grammar.
 // Threads: one at a time; matchers of one grammar are independent.
@@ -48,12 +47,19 @@ class Matcher {
   // token ends the reply. Errors: kInternal.
   Result<bool> accept(TokenId id);
 
+  // The same for text, all of it or nothing; one step for roll_back. Errors: kInternal.
+  Result<bool> accept_text(std::string_view text);
+
   // Takes back the last n accepted tokens (rejected drafts). Requires: n <= tokens accepted.
   // Errors: kInternal.
   Status roll_back(int n_tokens);
 
   bool can_end() const;  // the text so far is complete
   bool ended() const;    // an end token was accepted
+
+  std::string_view token_text(TokenId id) const;  // empty for control tokens
+  // What the rules marked [capture] have matched so far, by name, in order of their ends.
+  std::vector<std::pair<std::string, std::string>> captures() const;
 
  private:
   std::unique_ptr<Impl> impl_;
@@ -68,34 +74,30 @@ class Grammar {
 
   // A matcher at the start.   Errors: kInternal.
   Result<Matcher> start() const;
-  size_t n_bytes() const;  // about what it holds in memory
+  size_t n_bytes() const;  // about what it holds in memory; grows while it is used
+  size_t n_tokens() const;
 
  private:
   std::shared_ptr<const Impl> impl_;
 };
 
-struct CompilerOptions {
-  int n_threads = 1;                      // that one compilation may use
-  size_t cache_bytes = size_t{64} << 20;  // of compiled grammars that are kept for the same text
-};
-
 // Texts longer than this are refused, since compiling takes memory and time in proportion.
-inline constexpr size_t kMaxSourceBytes = size_t{1} << 20;
+inline constexpr size_t kMaxSourceBytes = size_t{8} << 20;
 
-// Compiles grammars for one vocabulary. Safe from any thread.
+// Compiles grammars for one vocabulary. Masks are worked out when a place is first visited, so a
+// large grammar costs what is used of it. Safe from any thread.
 class Compiler {
  public:
   // Errors: kInvalidArgument for an empty vocabulary, or end tokens that are missing, out of range
   // or text.
-  static Result<Compiler> make(Vocab vocab, const CompilerOptions& options);
+  static Result<Compiler> make(Vocab vocab);
   Compiler(Compiler&&) noexcept;
   Compiler& operator=(Compiler&&) noexcept;
   ~Compiler();
 
   // Each: errors kInvalidArgument with what the text breaks, or where it is too long.
-  Result<Grammar> json_schema(std::string_view schema);  // any JSON whitespace between tokens
-  Result<Grammar> ebnf(std::string_view rules);          // GBNF style, the start rule is `root`
-  Result<Grammar> regex(std::string_view pattern);       // the whole reply matches
+  Result<Grammar> ebnf(std::string_view rules);  // GBNF style, the start rule is `root`
+  Result<Grammar> lark(std::string_view rules);  // the start rule is `start`
 
  private:
   struct Impl;

@@ -11,9 +11,12 @@ namespace {
 
 constexpr TokenId kEnd = 256;      // control token that ends a reply
 constexpr TokenId kControl = 257;  // control token that is never allowed
-constexpr std::string_view kCitySchema =
-    R"({"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}},)"
-    R"("required":["city","days"],"additionalProperties":false})";
+constexpr std::string_view kCity =
+    R"(root ::= "{\"city\":" ws string "," ws "\"days\":" ws number "}"
+ws ::= [ ]?
+string ::= "\"" [^"\\\x00-\x1f]* "\""
+number ::= "-"? ("0" | [1-9] [0-9]*)
+)";
 
 // Every byte, two control tokens, and some longer tokens; 265 in all, so that the last mask word is
 // not full.
@@ -21,7 +24,7 @@ Vocab byte_vocab() {
   Vocab vocab;
   for (int byte = 0; byte < 256; ++byte) vocab.tokens.emplace_back(1, static_cast<char>(byte));
   vocab.tokens.insert(vocab.tokens.end(),
-                      {"", "", "{\"", "\":", "city", "\",", "true", "12", "\"}"});
+                      {"", "\xFF<control>", "{\"", "\":", "city", "\",", "true", "12", "\"}"});
   vocab.end_tokens = {kEnd};
   return vocab;
 }
@@ -66,11 +69,11 @@ class GrammarTest : public testing::Test {
     }
   }
 
-  Result<Compiler> compiler_ = Compiler::make(byte_vocab(), {});
+  Result<Compiler> compiler_ = Compiler::make(byte_vocab());
 };
 
-TEST_F(GrammarTest, JsonSchemaLetsOnlyItsObjectsThrough) {
-  const auto grammar = compiler_->json_schema(kCitySchema);
+TEST_F(GrammarTest, LetsOnlyItsTextsThrough) {
+  const auto grammar = compiler_->ebnf(kCity);
   for (const std::string_view good :
        {R"({"city": "Paris", "days": 3})", R"({"city":"","days":-12})",
         "{\"city\":\"Z\xC3\xBCrich\",\"days\":0}"}) {
@@ -90,7 +93,7 @@ TEST_F(GrammarTest, JsonSchemaLetsOnlyItsObjectsThrough) {
 }
 
 TEST_F(GrammarTest, EndIsAllowedOnlyWhereTheTextIsComplete) {
-  Matcher matcher = start(compiler_->json_schema(kCitySchema));
+  Matcher matcher = start(compiler_->ebnf(kCity));
   ASSERT_TRUE(feed(matcher, R"({"city": "Paris", "days": 3)"));
   EXPECT_FALSE(matcher.can_end());
   EXPECT_FALSE(*matcher.accept(kEnd));
@@ -99,10 +102,10 @@ TEST_F(GrammarTest, EndIsAllowedOnlyWhereTheTextIsComplete) {
 }
 
 TEST_F(GrammarTest, MaskSaysWhatAcceptSays) {
-  const auto schema = compiler_->json_schema(kCitySchema);
+  const auto schema = compiler_->ebnf(kCity);
   for (const std::string_view prefix :
-       {"", "{", "{\"ci", R"({"city":)", R"({"city": "a\)", "{\"city\": \"\xC3",
-        R"({"city": "a", "days": 1)", R"({"city": "a", "days": 1})"}) {
+       {"", "{", "{\"ci", R"({"city":)", "{\"city\": \"\xC3", R"({"city": "a", "days": 1)",
+        R"({"city": "a", "days": 1})"}) {
     SCOPED_TRACE(prefix);
     Matcher matcher = start(schema);
     ASSERT_TRUE(feed(matcher, prefix));
@@ -118,7 +121,7 @@ TEST_F(GrammarTest, ControlTokensAreNeverText) {
   EXPECT_FALSE(allowed(mask_of(matcher), 'x'));
 }
 
-TEST_F(GrammarTest, EbnfAndRegexFollowTheirRules) {
+TEST_F(GrammarTest, RulesAndCountsAreFollowed) {
   Matcher choice = start(compiler_->ebnf(R"(root ::= "yes" | "no" " "* sign
 sign ::= [!?])"));
   ASSERT_TRUE(feed(choice, "no  "));
@@ -126,7 +129,7 @@ sign ::= [!?])"));
   ASSERT_TRUE(feed(choice, "!"));
   EXPECT_TRUE(choice.can_end());
 
-  Matcher date = start(compiler_->regex("[0-9]{4}-(0[1-9]|1[0-2])"));
+  Matcher date = start(compiler_->ebnf(R"(root ::= [0-9]{4} "-" ("0" [1-9] | "1" [0-2]))"));
   ASSERT_TRUE(feed(date, "2024-1"));
   const auto mask = mask_of(date);
   for (char digit = '0'; digit <= '9'; ++digit)
@@ -134,7 +137,7 @@ sign ::= [!?])"));
 }
 
 TEST_F(GrammarTest, LongTokensCrossRules) {
-  Matcher matcher = start(compiler_->json_schema(kCitySchema));
+  Matcher matcher = start(compiler_->ebnf(kCity));
   for (const TokenId id : {258, 260, 259}) EXPECT_TRUE(*matcher.accept(id)) << id;  // {"  city  ":
   EXPECT_FALSE(*matcher.accept(262));                                               // true
   EXPECT_TRUE(feed(matcher, R"("a", "days":)"));
@@ -175,15 +178,12 @@ TEST_F(GrammarTest, BadSourcesAreErrorsThatSayWhy) {
     std::string_view what;
   };
   const Case cases[] = {
-      {compiler_->json_schema("{\"type\": "), "JSON schema: "},
-      {compiler_->json_schema(R"({"type": "strange"})"), "JSON schema: "},
-      {compiler_->json_schema(R"({"type": "integer", "minimum": 3, "maximum": 2})"),
-       "JSON schema: "},
       {compiler_->ebnf("root ::= missing"), "grammar: "},
       {compiler_->ebnf("top ::= \"a\""), "grammar: "},
-      {compiler_->regex("(a"), "regular expression: "},
-      {compiler_->json_schema(std::string(kMaxSourceBytes + 1, ' ')),
-       "JSON schema: found 1048577 bytes, expected at most 1048576"},
+      {compiler_->ebnf("root ::= ("), "grammar: "},
+      {compiler_->lark("start: missing"), "grammar: "},
+      {compiler_->ebnf(std::string(kMaxSourceBytes + 1, ' ')),
+       "grammar: found 8388609 bytes, expected at most 8388608"},
   };
   for (const Case& c : cases) {
     ASSERT_FALSE(c.got) << c.what;
@@ -196,9 +196,42 @@ TEST_F(GrammarTest, BadSourcesAreErrorsThatSayWhy) {
   }
 }
 
+TEST_F(GrammarTest, LarkIsRead) {
+  Matcher matcher = start(compiler_->lark("start: \"a\" NUMBER\nNUMBER: /[0-9]+/\n"));
+  ASSERT_TRUE(feed(matcher, "a12"));
+  EXPECT_TRUE(matcher.can_end());
+}
+
+TEST_F(GrammarTest, ATextIsOneStep) {
+  Matcher matcher = start(compiler_->ebnf(R"(root ::= "ab" [0-9]+)"));
+  EXPECT_FALSE(*matcher.accept_text("ax"));
+  EXPECT_TRUE(*matcher.accept_text("ab1"));
+  EXPECT_TRUE(matcher.can_end());
+  ASSERT_TRUE(matcher.roll_back(1));
+  EXPECT_FALSE(*matcher.accept_text("b"));
+  EXPECT_TRUE(*matcher.accept_text("a"));
+}
+
+TEST_F(GrammarTest, AControlTokenIsAllowedWhereARuleNamesIt) {
+  Matcher matcher = start(compiler_->ebnf(R"(root ::= "a" Token(257) "b")"));
+  EXPECT_FALSE(*matcher.accept(kControl));
+  ASSERT_TRUE(*matcher.accept('a'));
+  EXPECT_TRUE(allowed(mask_of(matcher), kControl));
+  ASSERT_TRUE(*matcher.accept(kControl));
+  EXPECT_TRUE(*matcher.accept('b'));
+}
+
+TEST_F(GrammarTest, CapturesSayWhatARuleWrote) {
+  Matcher matcher =
+      start(compiler_->ebnf("root ::= \"<\" inner \">\"\ninner[capture] ::= [a-z]+\n"));
+  ASSERT_TRUE(feed(matcher, "<abc>"));
+  using Captures = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(matcher.captures(), (Captures{{"inner", "abc"}}));
+}
+
 TEST_F(GrammarTest, BadVocabulariesAreErrors) {
   const auto expect_refused = [](Vocab vocab) {
-    const auto compiler = Compiler::make(std::move(vocab), {});
+    const auto compiler = Compiler::make(std::move(vocab));
     ASSERT_FALSE(compiler);
     EXPECT_EQ(compiler.error().code, ErrorCode::kInvalidArgument);
   };

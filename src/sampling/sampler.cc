@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 
 #include "base/check.h"
@@ -51,6 +52,26 @@ float max_logit(std::span<const float> logits) {
   return best;
 }
 
+// The same over the ids whose bit is set.
+float max_logit(std::span<const float> logits, std::span<const uint32_t> mask) {
+  float best = -std::numeric_limits<float>::infinity();
+  for (size_t word = 0; word * 32 < logits.size(); ++word) {
+    const std::span<const float> some =
+        logits.subspan(word * 32, std::min<size_t>(32, logits.size() - word * 32));
+    if (mask[word] == ~0U) {
+      best = std::max(best, max_logit(some));
+      continue;
+    }
+    for (uint32_t bits = mask[word]; bits != 0; bits &= bits - 1) {
+      const auto i = static_cast<size_t>(std::countr_zero(bits));
+      if (i < some.size() && some[i] <= std::numeric_limits<float>::max()) {
+        best = std::max(best, some[i]);
+      }
+    }
+  }
+  return best;
+}
+
 Sampler::Sampler(uint32_t n_vocab, uint32_t n_tokens)
     : n_tokens_(std::min(n_vocab, n_tokens)), counts_(n_vocab, 0) {
   candidates_.reserve(n_tokens_);
@@ -59,6 +80,10 @@ Sampler::Sampler(uint32_t n_vocab, uint32_t n_tokens)
 void Sampler::collect(const SampleInput& input, float floor) {
   candidates_.clear();
   for (uint32_t id = 0; id < n_tokens_; ++id) {
+    if (id % 32 == 0 && !input.mask.empty() && input.mask[id / 32] == 0) {
+      id += 31;
+      continue;
+    }
     const float logit = input.logits[id];
     // NaN and infinities are no evidence for anything.
     if (logit >= floor && logit <= std::numeric_limits<float>::max() &&
@@ -72,8 +97,9 @@ TokenId Sampler::sample(const Params& params, const SampleInput& input) {
   T9_CHECK(input.logits.size() == counts_.size());
   T9_CHECK(input.mask.empty() || input.mask.size() * 32 >= n_tokens_);
   float floor = std::numeric_limits<float>::lowest();
-  if (input.mask.empty() && leaves_logits_alone(params)) {
-    const float best = max_logit(input.logits.first(n_tokens_));
+  if (leaves_logits_alone(params)) {
+    const std::span<const float> tokens = input.logits.first(n_tokens_);
+    const float best = input.mask.empty() ? max_logit(tokens) : max_logit(tokens, input.mask);
     // What no noise can lift to the top is left out: a few hundred candidates of a hundred thousand
     // stay. For top_p they weigh nothing: all of them together less than a millionth. Greedy keeps
     // the best alone.

@@ -125,6 +125,16 @@ Status prepare_chat(const Service& service, chat::RenderInput input, const ToolC
     std::move(opening.segments.begin(), opening.segments.end(), std::back_inserter(segments));
     job->parser.opening = std::move(opening.increments);
   }
+  const Thinking thinking = thinking_of(service, job->parser.parser.starts_in_thinking);
+  job->request.rules.reset();  // of an earlier attempt, with a longer prompt
+  if (!forced) T9_TRY(hold_to(service, job->structure, thinking, &job->request));
+  T9_TRY(hold_calls(service,
+                    {.tools = &callable,
+                     .forced = forced,
+                     .name = choice.name,
+                     .one_call = job->one_call,
+                     .thinking = thinking},
+                    &job->request));
   job->request.prompt = service.encode(segments);
   job->request.spell_control = true;
   read_script_texts(input.messages, &job->request);

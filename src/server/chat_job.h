@@ -11,11 +11,13 @@
 #include "engine/engine.h"
 #include "server/reply_parser.h"
 #include "server/service.h"
+#include "server/structure.h"
 
 namespace tempo9::server {
 
 struct ChatJob {
   engine::GenerateRequest request;
+  Structure structure;  // the form that the client asks for
   ReplyParserOptions parser;
   bool one_call = false;  // the choice ends behind its first call
 };
@@ -29,7 +31,8 @@ Status replace_media(std::string_view field, std::vector<chat::Message>* message
 // Errors: kInvalidArgument naming field and the known words.
 Status apply_effort(std::string_view field, const std::string& effort, chat::Json* kwargs);
 
-// Renders and encodes, begins a forced call, and fills what the reply's parser needs. Tools that
+// Renders and encodes, begins a forced call, holds the reply to its form and its calls to their
+// tools, and fills what the reply's parser needs. Tools that
 // are in job->parser.parser.tools already are callable without being shown at the prompt's front
 // (the conversation shows them). Sampling and limits in job->request are the dialect's, and so is
 // the check of the prompt's length. Errors: kInvalidArgument for a choice of tools that are not

@@ -4,6 +4,8 @@
 #include <random>
 #include <utility>
 
+#include "grammar/library.h"
+
 namespace tempo9::server {
 namespace {
 
@@ -22,7 +24,10 @@ std::string spelling(const tokenizer::Tokenizer& tokenizer, TokenId id) {
 
 }  // namespace
 
-Service::Service(engine::Engine& engine) : engine_(engine), control_(engine.tokenizer()) {
+Service::Service(engine::Engine& engine)
+    : engine_(engine),
+      control_(engine.tokenizer()),
+      library_(std::make_shared<grammar::Library>(&engine.tokenizer())) {
   created_ = std::chrono::duration_cast<std::chrono::seconds>(
                  std::chrono::system_clock::now().time_since_epoch())
                  .count();

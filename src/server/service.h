@@ -17,6 +17,10 @@
 #include "server/prompt.h"
 #include "server/response_store.h"
 
+namespace tempo9::grammar {
+class Library;
+}
+
 namespace tempo9::server {
 
 // Counters since the start, for /metrics.
@@ -51,6 +55,7 @@ class Service {
   const std::string& format() const { return format_; }
   const std::string& warning() const { return warning_; }
   chat::VocabLookup vocab_lookup() const;
+  grammar::Library& library() const { return *library_; }  // this model's grammars
 
   std::vector<TokenId> encode(const std::vector<chat::Segment>& segments) const {
     return encode_segments(tokenizer(), control_, segments);
@@ -77,6 +82,7 @@ class Service {
   std::string warning_;
   std::function<void(const std::string&)> log_;
   ControlTokens control_;
+  std::shared_ptr<grammar::Library> library_;
   int64_t created_ = 0;
   uint64_t id_key_ = 0;
   mutable std::atomic<uint64_t> n_ids_{0};

@@ -29,25 +29,6 @@ void read_logprobs(Fields& fields, engine::GenerateRequest* request) {
   if (wanted) request->n_logprobs = static_cast<uint32_t>(top.value_or(0));
 }
 
-void read_response_format(Fields& fields) {
-  const Json* format = fields.find("response_format");
-  if (format == nullptr) return;
-  std::string type;
-  if (format->is_object()) {
-    Fields inner(*format, "response_format.");
-    inner.read("type", &type);
-    if (const Status status = inner.status(); !status) return fields.fail(status.error());
-  }
-  if (type == "text") return;
-  if (type == "json_object" || type == "json_schema") {
-    return fields.fail(make_error(
-        ErrorCode::kUnsupported,
-        "response_format: type \"{}\" is not available yet; leave it out or use \"text\"", type));
-  }
-  fields.fail("response_format",
-              "an object with type \"text\", \"json_object\" or \"json_schema\"");
-}
-
 // The roles of the API; "function" is the old name of "tool".
 Status check_roles(std::vector<chat::Message>* messages) {
   constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
@@ -127,7 +108,9 @@ Result<CompletionJob> read_job(const Json& body, const Service& service) {
   job.reply.include_usage = stream.include_usage;
   read_generation(fields, service, &request);
   read_logprobs(fields, &request);
-  read_response_format(fields);
+  Structure& structure = job.chat.structure;
+  structure = read_format(fields, "response_format");
+  if (structure.kind == Structure::Kind::kNone) structure = read_structured_outputs(fields);
   fields.read("n", 1, 128, &job.n);
   fields.read("return_token_ids", &job.reply.return_token_ids);
   bool parallel_calls = true;

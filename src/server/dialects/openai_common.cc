@@ -108,10 +108,6 @@ void read_generation(Fields& fields, const Service& service, engine::GenerateReq
   fields.read("stop_token_ids", 0, vocab_size - 1, &request->stop_token_ids);
   fields.read("ignore_eos", &request->ignore_eos);
 
-  for (const char* key : {"guided_json", "guided_regex", "guided_choice", "guided_grammar",
-                          "structured_outputs", "grammar", "json_schema"}) {
-    fields.refuse(key, "structured output is not available yet");
-  }
   fields.refuse("use_beam_search", "beam search is not available");
   fields.refuse("include_stop_str_in_output",
                 "not available; stop strings are never part of the reply");

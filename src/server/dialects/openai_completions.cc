@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/errors.h"
+#include "server/structure.h"
 
 namespace tempo9::server::openai {
 namespace {
@@ -110,11 +111,6 @@ void refuse_unavailable(Fields& fields) {
     fields.refuse("suffix",
                   "not available; write the model's own fill-in-the-middle tokens into the prompt");
   }
-  if (const Json* format = fields.find("response_format")) {
-    if (!format->is_object() || format->value("type", Json("")) != "text") {
-      fields.refuse("response_format", "not available yet");
-    }
-  }
 }
 
 Result<CompletionJob> read_job(const Json& body, const Service& service) {
@@ -138,7 +134,10 @@ Result<CompletionJob> read_job(const Json& body, const Service& service) {
   fields.read("add_special_tokens", &add_special);
   bool skip_special = true;
   fields.read("skip_special_tokens", &skip_special);
+  Structure structure = read_format(fields, "response_format");
+  if (structure.kind == Structure::Kind::kNone) structure = read_structured_outputs(fields);
   T9_TRY(fields.status());
+  T9_TRY(hold_to(service, structure, {}, &request));
 
   request.spell_control = !skip_special;
   request.prompt_logprobs = reply.echo && reply.logprobs;

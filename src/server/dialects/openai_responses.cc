@@ -47,23 +47,14 @@ void read_include(Fields& fields, ResponseReplyOptions* reply) {
   }
 }
 
-void read_text_format(Fields& fields) {
+void read_text_format(Fields& fields, Structure* structure) {
   const Json* text = fields.find("text");
   if (text == nullptr) return;
   if (!text->is_object()) return fields.fail("text", "an object");
   Fields inner(*text, "text.");
   std::string verbosity;
   inner.read("verbosity", &verbosity);
-  if (const Json* format = inner.find("format")) {
-    const Json type = format->is_object() ? format->value("type", Json()) : Json();
-    if (type == "json_schema" || type == "json_object") {
-      inner.fail(make_error(
-          ErrorCode::kUnsupported,
-          "text.format: type {} is not available yet; leave it out or use \"text\"", dump(type)));
-    } else if (type != "text") {
-      inner.fail("format", "an object with type \"text\", \"json_object\" or \"json_schema\"");
-    }
-  }
+  *structure = read_format(inner, "format");
   if (const Status status = inner.status(); !status) fields.fail(status.error());
 }
 
@@ -343,7 +334,7 @@ Result<ResponseJob> read_job(const Json& body, const Service& service) {
   read_generation(fields, service, &job.chat.request);
   read_include(fields, &job.reply);
   read_limits(fields, &job);
-  read_text_format(fields);
+  read_text_format(fields, &job.chat.structure);
   read_metadata(fields);
   read_truncation(fields, &conversation.truncate);
   fields.read("store", &job.reply.store);

@@ -167,9 +167,7 @@ TEST_F(OpenAiTest, NullsAndUnknownFieldsPass) {
 }
 
 TEST_F(OpenAiTest, WhatIsNotThereYetIsA501ByName) {
-  for (const char* field :
-       {R"("response_format": {"type": "json_object"})", R"("guided_regex": "a+")",
-        R"("min_tokens": 3)", R"("functions": [{}])"}) {
+  for (const char* field : {R"("min_tokens": 3)", R"("functions": [{}])"}) {
     auto exchange = chat(std::string(kHi) + ", " + field);
     ASSERT_TRUE(exchange->response) << field;
     EXPECT_EQ(exchange->response->status, 501) << field;

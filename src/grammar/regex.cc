@@ -1,0 +1,228 @@
+// Syntax tree to grammar text, and to an automaton.
+#include "grammar/regex.h"
+
+#include <algorithm>
+
+namespace tempo9::grammar {
+namespace {
+
+using Kind = RegexNode::Kind;
+using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
+
+constexpr size_t kMaxStates = 60'000;
+
+void append_class_character(uint32_t c, std::string* out) {
+  const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+  if (plain) {
+    *out += static_cast<char>(c);
+  } else {
+    *out += fmt::format("\\U{:08x}", c);
+  }
+}
+
+std::string character_class(const Ranges& set) {
+  std::string out = "[";
+  for (const auto& [first, last] : set) {
+    append_class_character(first, &out);
+    if (last == first) continue;
+    out += '-';
+    append_class_character(last, &out);
+  }
+  out += ']';
+  return out;
+}
+
+// Characters of a JSON string: most as they are, the others as escapes.
+std::string json_class(const Ranges& set) {
+  Ranges direct;
+  std::vector<std::string> branches;
+  const auto direct_part = [&direct](uint32_t first, uint32_t last) {
+    if (first <= last) direct.emplace_back(first, last);
+  };
+  for (const auto& [first, last] : set) {
+    uint32_t next = std::max<uint32_t>(first, 0x20);
+    for (const uint32_t special : {uint32_t{'"'}, uint32_t{'\\'}}) {
+      if (special < next || special > last) continue;
+      if (special > next) direct_part(next, special - 1);
+      next = special + 1;
+      branches.push_back(special == '"' ? R"("\\\"")" : R"("\\\\")");
+    }
+    direct_part(next, last);
+    for (uint32_t c = first; c <= std::min<uint32_t>(last, 0x1F); ++c) {
+      constexpr std::string_view kShort = "\b\t\n\f\r";
+      constexpr std::string_view kLetters = "btnfr";
+      const size_t at = kShort.find(static_cast<char>(c));
+      branches.push_back(at != std::string_view::npos ? fmt::format("\"\\\\{}\"", kLetters[at])
+                                                      : fmt::format("\"\\\\u{:04x}\"", c));
+    }
+  }
+  if (!direct.empty()) branches.insert(branches.begin(), character_class(direct));
+  if (branches.size() == 1) return branches[0];
+  return fmt::format("({})", fmt::join(branches, " | "));
+}
+
+bool in_set(const Ranges& set, uint32_t c) {
+  const auto it = std::upper_bound(set.begin(), set.end(), c,
+                                   [](uint32_t value, const auto& r) { return value < r.first; });
+  return it != set.begin() && c <= std::prev(it)->second;
+}
+
+// The next code point; moves *at. A byte that is no UTF-8 is a code point of its own, past all.
+uint32_t next_character(std::string_view text, size_t* at) {
+  const auto lead = static_cast<uint8_t>(text[*at]);
+  const size_t n = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  if (n == 0 || *at + n > text.size()) {
+    ++*at;
+    return 0x110000u + lead;
+  }
+  uint32_t c = n == 1 ? lead : lead & (0xFFu >> (n + 1));
+  for (size_t i = 1; i < n; ++i) c = (c << 6) | (static_cast<uint8_t>(text[*at + i]) & 0x3Fu);
+  *at += n;
+  return c;
+}
+
+}  // namespace
+
+std::string to_ebnf(const RegexNode& node, Spelling spelling) {
+  switch (node.kind) {
+    case Kind::kBegin:
+    case Kind::kEnd:
+      return "\"\"";
+    case Kind::kSet:
+      return spelling == Spelling::kPlain ? character_class(node.set) : json_class(node.set);
+    case Kind::kRepeat: {
+      const std::string inner = to_ebnf(node.children[0], spelling);
+      if (node.max == 0) return "\"\"";
+      if (node.min == 0 && node.max == RegexNode::kNoLimit) return fmt::format("({})*", inner);
+      if (node.max == RegexNode::kNoLimit) return fmt::format("({}){{{},}}", inner, node.min);
+      return fmt::format("({}){{{},{}}}", inner, node.min, node.max);
+    }
+    case Kind::kSequence:
+    case Kind::kChoice: {
+      std::vector<std::string> parts;
+      for (const RegexNode& child : node.children) parts.push_back(to_ebnf(child, spelling));
+      if (parts.empty()) return "\"\"";
+      if (parts.size() == 1) return parts[0];
+      return fmt::format("({})", fmt::join(parts, node.kind == Kind::kChoice ? " | " : " "));
+    }
+  }
+  return "\"\"";
+}
+
+Status RegexMatcher::add(const RegexNode& node, uint32_t* end) {
+  const auto new_state = [this] {
+    states_.emplace_back();
+    return static_cast<uint32_t>(states_.size() - 1);
+  };
+  if (states_.size() > kMaxStates) {
+    return make_error(ErrorCode::kUnsupported, "a pattern of more than {} states", kMaxStates);
+  }
+  switch (node.kind) {
+    case Kind::kBegin:
+    case Kind::kEnd:
+      return {};
+    case Kind::kSet: {
+      // Characters are read by states that have a set; *end has none yet.
+      const uint32_t read = new_state();
+      const uint32_t after = new_state();
+      states_[*end].next.push_back(read);
+      states_[read].set = node.set;
+      states_[read].next.push_back(after);
+      *end = after;
+      return {};
+    }
+    case Kind::kSequence:
+      for (const RegexNode& child : node.children) T9_TRY(add(child, end));
+      return {};
+    case Kind::kChoice: {
+      const uint32_t begin = *end;
+      const uint32_t after = new_state();
+      for (const RegexNode& child : node.children) {
+        uint32_t branch = new_state();
+        states_[begin].next.push_back(branch);
+        T9_TRY(add(child, &branch));
+        states_[branch].next.push_back(after);
+      }
+      *end = after;
+      return {};
+    }
+    case Kind::kRepeat: {
+      const RegexNode& child = node.children[0];
+      for (uint32_t i = 0; i < node.min; ++i) T9_TRY(add(child, end));
+      const uint32_t after = new_state();
+      if (node.max == RegexNode::kNoLimit) {
+        const uint32_t loop = new_state();
+        states_[*end].next.push_back(loop);
+        states_[loop].next.push_back(after);
+        uint32_t last = loop;
+        T9_TRY(add(child, &last));
+        states_[last].next.push_back(loop);
+      } else {
+        for (uint32_t i = node.min; i < node.max; ++i) {
+          states_[*end].next.push_back(after);
+          const uint32_t once = new_state();
+          states_[*end].next.push_back(once);
+          uint32_t last = once;
+          T9_TRY(add(child, &last));
+          *end = last;
+        }
+        states_[*end].next.push_back(after);
+      }
+      *end = after;
+      return {};
+    }
+  }
+  return {};
+}
+
+Result<RegexMatcher> RegexMatcher::make(const RegexNode& node) {
+  RegexMatcher matcher;
+  uint32_t end = 0;
+  T9_TRY(matcher.add(node, &end));
+  matcher.end_ = end;
+  return matcher;
+}
+
+// Adds what is reached without a character.
+void RegexMatcher::close(std::vector<uint32_t>* states, std::vector<uint32_t>* seen,
+                         uint32_t round) const {
+  for (size_t i = 0; i < states->size(); ++i) {
+    const State& state = states_[(*states)[i]];
+    if (!state.set.empty()) continue;
+    for (const uint32_t next : state.next) {
+      if ((*seen)[next] == round) continue;
+      (*seen)[next] = round;
+      states->push_back(next);
+    }
+  }
+}
+
+bool RegexMatcher::matches(std::string_view text) const {
+  std::vector<uint32_t> seen(states_.size(), 0), now = {0}, next;
+  uint32_t round = 1;
+  close(&now, &seen, round);
+  for (size_t at = 0; at < text.size() && !now.empty();) {
+    const uint32_t c = next_character(text, &at);
+    next.clear();
+    ++round;
+    for (const uint32_t id : now) {
+      const State& state = states_[id];
+      if (state.set.empty() || !in_set(state.set, c)) continue;
+      const uint32_t to = state.next[0];
+      if (seen[to] == round) continue;
+      seen[to] = round;
+      next.push_back(to);
+    }
+    close(&next, &seen, round);
+    now.swap(next);
+  }
+  return std::find(now.begin(), now.end(), end_) != now.end();
+}
+
+size_t count_characters(std::string_view text) {
+  size_t n = 0;
+  for (size_t at = 0; at < text.size(); ++n) next_character(text, &at);
+  return n;
+}
+
+}  // namespace tempo9::grammar

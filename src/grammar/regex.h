@@ -1,0 +1,67 @@
+// The part of regular expressions that is regular: ECMA-262 patterns as JSON Schema uses them,
+// without look-around, back-references and word borders. One syntax tree for two uses: a grammar
+// that writes only matching text, and a matcher in linear time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tempo9::grammar {
+
+struct RegexNode {
+  enum class Kind { kSet, kSequence, kChoice, kRepeat, kBegin, kEnd };
+  Kind kind = Kind::kSequence;                          // an empty sequence is the empty text
+  std::vector<std::pair<uint32_t, uint32_t>> set = {};  // code points [first, last], ascending
+  std::vector<RegexNode> children = {};                 // kRepeat: one
+  uint32_t min = 0, max = 0;                            // kRepeat; max kNoLimit: any number
+  static constexpr uint32_t kNoLimit = ~0U;
+};
+
+// Errors: kInvalidArgument with place and reason for what is no pattern; kUnsupported, naming the
+// construct, for what no automaton holds.
+Result<RegexNode> parse_regex(std::string_view pattern);
+
+// The pattern as a language of whole texts: "^" and "$" are resolved, and where they are missing
+// any text may stand. Errors: kUnsupported for "^" and "$" in the middle.
+Result<RegexNode> whole_text(const RegexNode& node);
+
+// The same for a pattern that the whole text must match, with or without anchors.
+Result<RegexNode> matching_text(const RegexNode& node);
+
+// All code points but surrogates.
+RegexNode any_character();
+RegexNode repeat(RegexNode node, uint32_t min, uint32_t max);
+
+// How a set or text is written in a grammar: as it is, or inside a JSON string.
+enum class Spelling { kPlain, kJsonString };
+std::string to_ebnf(const RegexNode& node, Spelling spelling);
+
+// Does the whole text match? text is UTF-8.
+class RegexMatcher {
+ public:
+  // node: of whole_text(). Errors: kUnsupported for a pattern of too many states.
+  static Result<RegexMatcher> make(const RegexNode& node);
+  bool matches(std::string_view text) const;
+
+ private:
+  struct State {
+    std::vector<std::pair<uint32_t, uint32_t>> set = {};  // empty: goes on without a character
+    std::vector<uint32_t> next = {};
+  };
+  Status add(const RegexNode& node, uint32_t* end);  // from *end on; moves it
+  void close(std::vector<uint32_t>* states, std::vector<uint32_t>* seen, uint32_t round) const;
+
+  std::vector<State> states_ = std::vector<State>(1);
+  uint32_t end_ = 0;
+};
+
+// Code points of UTF-8; bytes that are none count as one each.
+size_t count_characters(std::string_view text);
+
+}  // namespace tempo9::grammar

@@ -1,0 +1,106 @@
+#include "grammar/regex.h"
+
+#include <gtest/gtest.h>
+
+namespace tempo9::grammar {
+namespace {
+
+// ECMA-262 semantics, as Python's re.search and JavaScript's RegExp.test have them.
+struct Case {
+  std::string_view pattern;
+  std::vector<std::string_view> yes, no;
+};
+const Case kCases[] = {
+    {"", {"", "x"}, {}},
+    {"^a*$", {"", "aaa"}, {"b", "ab"}},
+    {"a+", {"xaay", "a"}, {"", "b"}},
+    {"^\\d{4}-\\w+$", {"2024-ab_1"}, {"2024-", "202-a", "2024-a b"}},
+    {"^(a|bc)$", {"a", "bc"}, {"b", "abc", ""}},
+    {"(^a|b$)", {"ax", "xb"}, {"xa", "bx"}},
+    {"^[^abc]$", {"d", "\xC3\xA9"}, {"a", "", "de"}},
+    {"^[a-c\\-x]{2,3}$", {"a-", "cxb"}, {"a", "a-xx", "d-"}},
+    {"^\xF0\x9F\x90\xB2*$", {"", "\xF0\x9F\x90\xB2\xF0\x9F\x90\xB2"}, {"D"}},
+    {"^\\S+@\\S+\\.com$", {"a@b.com"}, {"a@b.org", "a b@c.com"}},
+    {"^.$", {"x", "\xE2\x82\xAC"}, {"\n", "", "xy"}},
+    {"^a{0}b$", {"b"}, {"ab"}},
+    {"^a{,2}$", {"a{,2}"}, {"aa"}},
+    {"^(?:ab)+?$", {"ab", "abab"}, {"aba"}},
+    {"^(?<year>\\d+)$", {"12"}, {"x"}},
+    {"^\\x41\\u0042\\u{43}\\cA$", {"ABC\x01"}, {"ABC"}},
+    {"^[\\d.]+$", {"1.2"}, {"1,2"}},
+};
+
+TEST(Regex, MatchesWhatEcmaScriptMatches) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.pattern);
+    const auto parsed = parse_regex(c.pattern);
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    const auto whole = whole_text(*parsed);
+    ASSERT_TRUE(whole) << whole.error().message;
+    const auto matcher = RegexMatcher::make(*whole);
+    ASSERT_TRUE(matcher);
+    for (const auto text : c.yes) EXPECT_TRUE(matcher->matches(text)) << text;
+    for (const auto text : c.no) EXPECT_FALSE(matcher->matches(text)) << text;
+  }
+}
+
+TEST(Regex, AnchorsAtTheEndsAddNothingToAWholeMatch) {
+  for (const std::string_view pattern : {"ab", "^ab", "ab$", "^ab$"}) {
+    const auto matcher = RegexMatcher::make(*matching_text(*parse_regex(pattern)));
+    EXPECT_TRUE(matcher->matches("ab"));
+    EXPECT_FALSE(matcher->matches("xab"));
+    EXPECT_FALSE(matcher->matches("abx"));
+  }
+}
+
+TEST(Regex, WhatIsNoPatternIsRefusedWithItsPlace) {
+  for (const std::string_view pattern :
+       {"(a", "a)", "[a", "*a", "a{3,2}", "[z-a]", "a\\", "(?<n"}) {
+    const auto parsed = parse_regex(pattern);
+    ASSERT_FALSE(parsed) << pattern;
+    EXPECT_EQ(parsed.error().code, ErrorCode::kInvalidArgument) << pattern;
+    EXPECT_NE(parsed.error().message.find("at offset"), std::string::npos) << pattern;
+  }
+}
+
+TEST(Regex, WhatNoAutomatonHoldsIsRefusedByName) {
+  for (const auto& [pattern, name] :
+       std::vector<std::pair<std::string_view, std::string_view>>{{"(?=a)b", "look-around"},
+                                                                  {"(?<!a)b", "look-around"},
+                                                                  {"(a)\\1", "back-reference"},
+                                                                  {"\\bword", "word border"},
+                                                                  {"\\p{L}", "Unicode property"}}) {
+    const auto parsed = parse_regex(pattern);
+    ASSERT_FALSE(parsed) << pattern;
+    EXPECT_EQ(parsed.error().code, ErrorCode::kUnsupported);
+    EXPECT_NE(parsed.error().message.find(name), std::string::npos) << parsed.error().message;
+  }
+  for (const std::string_view pattern : {"a^b", "(a|b$)c", "(a$)*", "x(^a)"})
+    EXPECT_FALSE(whole_text(*parse_regex(pattern))) << pattern;
+}
+
+TEST(Regex, AJsonStringSpellsWhatItMust) {
+  const auto ebnf = [](std::string_view pattern) {
+    return to_ebnf(*matching_text(*parse_regex(pattern)), Spelling::kJsonString);
+  };
+  EXPECT_EQ(ebnf("\""), R"("\\\"")");
+  EXPECT_EQ(ebnf("\\\\"), R"("\\\\")");
+  EXPECT_EQ(ebnf("\\n"), R"("\\n")");
+  EXPECT_EQ(ebnf("[a\\x01]"), R"(([a] | "\\u0001"))");
+  EXPECT_EQ(ebnf("a{2,}"), "([a]){2,}");
+}
+
+TEST(Regex, HostileSizesEnd) {
+  EXPECT_FALSE(RegexMatcher::make(*whole_text(*parse_regex("(a{1000}){1000}"))));
+  EXPECT_FALSE(parse_regex(std::string(100'000, '(')));
+  const auto slow = RegexMatcher::make(*whole_text(*parse_regex("^(a|a)*(a|a)*b$")));
+  EXPECT_FALSE(slow->matches(std::string(20'000, 'a')));  // no backtracking
+}
+
+TEST(Regex, CharactersAreCodePoints) {
+  EXPECT_EQ(count_characters(""), 0u);
+  EXPECT_EQ(count_characters("a\xC3\xA9\xF0\x9F\x92\xA9"), 3u);
+}
+
+}  // namespace
+}  // namespace tempo9::grammar

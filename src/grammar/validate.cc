@@ -1,0 +1,355 @@
+#include "grammar/validate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tempo9::grammar {
+namespace {
+
+constexpr int kMaxDepth = 400;
+constexpr int kMaxSteps = 4'000'000;
+
+Verdict both(Verdict a, Verdict b) {
+  if (a == Verdict::kNo || b == Verdict::kNo) return Verdict::kNo;
+  return a == Verdict::kOpen || b == Verdict::kOpen ? Verdict::kOpen : Verdict::kYes;
+}
+Verdict negated(Verdict v) {
+  return v == Verdict::kOpen ? v : v == Verdict::kYes ? Verdict::kNo : Verdict::kYes;
+}
+Verdict verdict(bool yes) { return yes ? Verdict::kYes : Verdict::kNo; }
+
+bool has_type(const Json& value, std::string_view type) {
+  if (type == "null") return value.is_null();
+  if (type == "boolean") return value.is_boolean();
+  if (type == "object") return value.is_object();
+  if (type == "array") return value.is_array();
+  if (type == "string") return value.is_string();
+  if (type == "number") return value.is_number();
+  if (value.is_number_integer()) return true;
+  return value.is_number_float() && std::floor(value.get<double>()) == value.get<double>();
+}
+
+// Exact where both are integers; a float's neighbours count as its equals nowhere.
+int compare(const Json& a, const Json& b) {
+  const auto whole = [](const Json& v) -> std::optional<int64_t> {
+    if (v.is_number_unsigned()) {
+      const auto u = v.get<uint64_t>();
+      if (u > static_cast<uint64_t>(INT64_MAX)) return std::nullopt;
+      return static_cast<int64_t>(u);
+    }
+    if (v.is_number_integer()) return v.get<int64_t>();
+    return std::nullopt;
+  };
+  if (const auto x = whole(a), y = whole(b); x && y) return *x < *y ? -1 : *x > *y;
+  const auto x = a.get<long double>(), y = b.get<long double>();
+  return x < y ? -1 : x > y;
+}
+
+bool is_multiple(const Json& value, const Json& of) {
+  const auto x = value.get<long double>(), m = of.get<long double>();
+  if (!std::isfinite(x)) return false;
+  if (std::fmod(x, m) == 0.0L) return true;
+  const long double quotient = x / m;
+  if (std::abs(quotient) > 0x1p52L) return false;
+  const long double nearest = std::round(quotient);
+  // Decimal fractions have no exact binary form: 0.0075 is a multiple of 0.0001.
+  return std::abs(quotient - nearest) <= 1e-12L * std::max(1.0L, std::abs(nearest));
+}
+
+int64_t count_of(const Json& value) {
+  return value.is_number_float() ? static_cast<int64_t>(value.get<double>()) : value.get<int64_t>();
+}
+
+// A value, what of its children some schema has looked at, and how much of it is open.
+struct Outcome {
+  Verdict verdict = Verdict::kYes;
+  std::vector<bool> seen = {};  // one a child; empty: none
+};
+
+class Validator {
+ public:
+  explicit Validator(const Schema& schema) : schema_(schema) {}
+
+  Outcome run(const Json& s, const Json& value, size_t n_open, int depth) {
+    if (s.is_boolean()) return {.verdict = verdict(s.get<bool>())};
+    if (depth > kMaxDepth || ++steps_ > kMaxSteps)
+      return {.verdict = n_open > 0 ? Verdict::kOpen : Verdict::kNo};
+    Frame f{.s = s, .value = value, .n_open = n_open, .depth = depth + 1};
+    if (value.is_structured()) f.out.seen.resize(value.size());
+    check_scalar(f);
+    if (f.out.verdict != Verdict::kNo && value.is_object()) check_object(f);
+    if (f.out.verdict != Verdict::kNo && value.is_array()) check_array(f);
+    if (f.out.verdict != Verdict::kNo) check_combined(f);
+    if (f.out.verdict != Verdict::kNo) check_unevaluated(f);
+    if (n_open > 0 && f.out.verdict == Verdict::kYes && (value.is_object() || value.is_array()))
+      f.out.verdict = says_something(s) ? Verdict::kOpen : Verdict::kYes;
+    return std::move(f.out);
+  }
+
+ private:
+  struct Frame {
+    const Json& s;
+    const Json& value;
+    size_t n_open;
+    int depth;
+    Outcome out = {};
+    void add(Verdict v) { out.verdict = both(out.verdict, v); }
+    // Only so long as the container is open can what is missing still come.
+    void missing() { add(n_open > 0 ? Verdict::kOpen : Verdict::kNo); }
+    const Json* find(const char* key) const {
+      const auto it = s.find(key);
+      return it == s.end() ? nullptr : &*it;
+    }
+    size_t child_open(size_t i) const {
+      return n_open > 1 && i + 1 == value.size() ? n_open - 1 : 0;
+    }
+    void see(const Outcome& other) {
+      for (size_t i = 0; i < other.seen.size(); ++i) {
+        if (other.seen[i]) out.seen[i] = true;
+      }
+    }
+  };
+
+  static bool says_something(const Json& s) { return !s.empty(); }
+
+  void check_scalar(Frame& f) {
+    if (const Json* type = f.find("type")) {
+      const bool good =
+          type->is_array()
+              ? std::ranges::any_of(
+                    *type, [&](const Json& t) { return has_type(f.value, t.get<std::string>()); })
+              : has_type(f.value, type->get<std::string>());
+      f.add(verdict(good));
+    }
+    if (const Json* constant = f.find("const")) add_equal(f, same_value(f.value, *constant));
+    if (const Json* list = f.find("enum")) {
+      add_equal(f,
+                std::ranges::any_of(*list, [&](const Json& v) { return same_value(f.value, v); }));
+    }
+    if (f.value.is_number()) check_number(f);
+    if (f.value.is_string()) check_string(f);
+  }
+
+  static void add_equal(Frame& f, bool equal) {
+    f.add(f.n_open > 0 ? Verdict::kOpen : verdict(equal));
+  }
+
+  static void check_number(Frame& f) {
+    const Json *minimum = f.find("minimum"), *maximum = f.find("maximum");
+    const Json *above = f.find("exclusiveMinimum"), *below = f.find("exclusiveMaximum");
+    const auto is_true = [](const Json* v) { return v != nullptr && *v == true; };
+    if (minimum != nullptr) {
+      const int order = compare(f.value, *minimum);
+      f.add(verdict(is_true(above) ? order > 0 : order >= 0));
+    }
+    if (maximum != nullptr) {
+      const int order = compare(f.value, *maximum);
+      f.add(verdict(is_true(below) ? order < 0 : order <= 0));
+    }
+    if (above != nullptr && above->is_number()) f.add(verdict(compare(f.value, *above) > 0));
+    if (below != nullptr && below->is_number()) f.add(verdict(compare(f.value, *below) < 0));
+    if (const Json* of = f.find("multipleOf")) f.add(verdict(is_multiple(f.value, *of)));
+  }
+
+  void check_string(Frame& f) const {
+    const auto& text = f.value.get_ref<const std::string&>();
+    const Json *min = f.find("minLength"), *max = f.find("maxLength");
+    if (min != nullptr || max != nullptr) {
+      const auto n = static_cast<int64_t>(count_characters(text));
+      if (min != nullptr) f.add(verdict(n >= count_of(*min)));
+      if (max != nullptr) f.add(verdict(n <= count_of(*max)));
+    }
+    if (const Json* pattern = f.find("pattern"))
+      f.add(verdict(schema_.pattern(pattern->get<std::string>()).matches(text)));
+  }
+
+  void check_count(Frame& f, const char* min_key, const char* max_key) {
+    const auto n = static_cast<int64_t>(f.value.size());
+    if (const Json* min = f.find(min_key); min != nullptr && n < count_of(*min)) f.missing();
+    if (const Json* max = f.find(max_key); max != nullptr && n > count_of(*max))
+      f.add(Verdict::kNo);
+  }
+
+  void check_names(Frame& f, const Json& names) {
+    for (const Json& name : names) {
+      if (!f.value.contains(name.get_ref<const std::string&>())) f.missing();
+    }
+  }
+
+  void check_object(Frame& f) {
+    if (const Json* required = f.find("required"); required != nullptr && required->is_array())
+      check_names(f, *required);
+    check_count(f, "minProperties", "maxProperties");
+    const Json* properties = f.find("properties");
+    const Json* patterns = f.find("patternProperties");
+    const Json* others = f.find("additionalProperties");
+    const Json* names = f.find("propertyNames");
+    size_t i = 0;
+    for (auto it = f.value.begin(); it != f.value.end(); ++it, ++i) {
+      const size_t n_open = f.child_open(i);
+      bool known = false;
+      const auto use = [&](const Json& sub) {
+        known = true;
+        f.out.seen[i] = true;
+        f.add(run(sub, it.value(), n_open, f.depth).verdict);
+      };
+      if (properties != nullptr) {
+        if (auto p = properties->find(it.key()); p != properties->end()) use(*p);
+      }
+      if (patterns != nullptr) {
+        for (auto p = patterns->begin(); p != patterns->end(); ++p) {
+          if (schema_.pattern(p.key()).matches(it.key())) use(p.value());
+        }
+      }
+      if (others != nullptr && !known) use(*others);
+      if (names != nullptr) f.add(run(*names, Json(it.key()), 0, f.depth).verdict);
+      if (f.out.verdict == Verdict::kNo) return;
+    }
+    for (const char* key : {"dependentRequired", "dependentSchemas", "dependencies"}) {
+      const Json* dependents = f.find(key);
+      if (dependents == nullptr) continue;
+      for (auto it = dependents->begin(); it != dependents->end(); ++it) {
+        if (!f.value.contains(it.key())) continue;
+        if (it.value().is_array()) {
+          check_names(f, it.value());
+          continue;
+        }
+        const Outcome inner = run(it.value(), f.value, f.n_open, f.depth);
+        f.add(inner.verdict);
+        f.see(inner);
+      }
+    }
+  }
+
+  void check_array(Frame& f) {
+    check_count(f, "minItems", "maxItems");
+    const Json* prefix = f.find("prefixItems");
+    const Json* items = f.find("items");
+    if (items != nullptr && items->is_array()) {  // before 2020-12
+      prefix = items;
+      items = f.find("additionalItems");
+    }
+    const size_t n_prefix = prefix != nullptr ? prefix->size() : 0;
+    for (size_t i = 0; i < f.value.size() && f.out.verdict != Verdict::kNo; ++i) {
+      const Json* sub = i < n_prefix ? &(*prefix)[i] : items;
+      if (sub == nullptr) continue;
+      f.out.seen[i] = true;
+      f.add(run(*sub, f.value[i], f.child_open(i), f.depth).verdict);
+    }
+    if (const Json* unique = f.find("uniqueItems"); unique != nullptr && *unique == true)
+      check_unique(f);
+    if (const Json* contains = f.find("contains")) check_contains(f, *contains);
+  }
+
+  static void check_unique(Frame& f) {
+    const size_t n = f.value.size() - (f.n_open > 1 && !f.value.empty() ? 1 : 0);
+    for (size_t i = 1; i < n; ++i) {
+      for (size_t k = 0; k < i; ++k) {
+        if (same_value(f.value[i], f.value[k])) return f.add(Verdict::kNo);
+      }
+    }
+  }
+
+  void check_contains(Frame& f, const Json& contains) {
+    const Json *min = f.find("minContains"), *max = f.find("maxContains");
+    int64_t n = 0;
+    for (size_t i = 0; i < f.value.size(); ++i) {
+      if (run(contains, f.value[i], f.child_open(i), f.depth).verdict != Verdict::kYes) continue;
+      ++n;
+      f.out.seen[i] = true;
+    }
+    if (n < (min != nullptr ? count_of(*min) : 1)) f.missing();
+    if (max != nullptr && n > count_of(*max)) f.add(Verdict::kNo);
+  }
+
+  void check_combined(Frame& f) {
+    if (const Json* ref = f.find("$ref")) use_whole(f, schema_.target(*ref));
+    if (const Json* all = f.find("allOf")) {
+      for (const Json& sub : *all) use_whole(f, sub);
+    }
+    if (const Json* any = f.find("anyOf")) check_any(f, *any);
+    if (const Json* one = f.find("oneOf")) check_one(f, *one);
+    if (const Json* never = f.find("not"))
+      f.add(negated(run(*never, f.value, f.n_open, f.depth).verdict));
+    if (const Json* condition = f.find("if")) check_if(f, *condition);
+  }
+
+  void use_whole(Frame& f, const Json& sub) {
+    if (f.out.verdict == Verdict::kNo) return;
+    const Outcome inner = run(sub, f.value, f.n_open, f.depth);
+    f.add(inner.verdict);
+    f.see(inner);
+  }
+
+  void check_any(Frame& f, const Json& branches) {
+    Verdict any = Verdict::kNo;
+    for (const Json& branch : branches) {
+      const Outcome inner = run(branch, f.value, f.n_open, f.depth);
+      if (inner.verdict == Verdict::kYes) any = Verdict::kYes;
+      if (inner.verdict == Verdict::kOpen && any == Verdict::kNo) any = Verdict::kOpen;
+      if (inner.verdict != Verdict::kNo) f.see(inner);
+    }
+    f.add(any);
+  }
+
+  void check_one(Frame& f, const Json& branches) {
+    size_t n_yes = 0, n_unsure = 0;
+    for (const Json& branch : branches) {
+      const Outcome inner = run(branch, f.value, f.n_open, f.depth);
+      n_yes += inner.verdict == Verdict::kYes;
+      n_unsure += inner.verdict == Verdict::kOpen;
+      if (inner.verdict != Verdict::kNo) f.see(inner);
+    }
+    if (n_yes > 1 || n_yes + n_unsure == 0) return f.add(Verdict::kNo);
+    f.add(n_unsure > 0 ? Verdict::kOpen : Verdict::kYes);
+  }
+
+  void check_if(Frame& f, const Json& condition) {
+    const Outcome when = run(condition, f.value, f.n_open, f.depth);
+    if (when.verdict != Verdict::kNo) f.see(when);
+    const auto branch = [&](const char* key) {
+      const Json* sub = f.find(key);
+      return sub == nullptr ? Outcome{} : run(*sub, f.value, f.n_open, f.depth);
+    };
+    if (when.verdict != Verdict::kOpen) {
+      const Outcome chosen = branch(when.verdict == Verdict::kYes ? "then" : "else");
+      f.add(chosen.verdict);
+      if (chosen.verdict != Verdict::kNo) f.see(chosen);
+      return;
+    }
+    const bool hopeless =
+        branch("then").verdict == Verdict::kNo && branch("else").verdict == Verdict::kNo;
+    f.add(hopeless ? Verdict::kNo : Verdict::kOpen);
+  }
+
+  // Last: what no keyword beside it has looked at. While something is open it cannot be known.
+  void check_unevaluated(Frame& f) {
+    const Json* sub = f.find(f.value.is_object() ? "unevaluatedProperties" : "unevaluatedItems");
+    if (sub == nullptr || !f.value.is_structured()) return;
+    if (f.n_open > 0) return f.add(Verdict::kOpen);
+    size_t i = 0;
+    for (auto it = f.value.begin(); it != f.value.end(); ++it, ++i) {
+      if (f.out.seen[i]) continue;
+      f.out.seen[i] = true;
+      f.add(run(*sub, *it, 0, f.depth).verdict);
+    }
+  }
+
+  const Schema& schema_;
+  int steps_ = 0;
+};
+
+}  // namespace
+
+Verdict validate(const Schema& schema, const Json& value, size_t n_open) {
+  return Validator(schema).run(schema.root(), value, n_open, 0).verdict;
+}
+
+Verdict validate_part(const Schema& schema, const Json& part, const Json& value) {
+  return Validator(schema).run(part, value, 0, 0).verdict;
+}
+
+}  // namespace tempo9::grammar

@@ -1,0 +1,223 @@
+// Tool calls as grammars, in the model's own format (chat/call_syntax.h).
+#include <algorithm>
+#include <utility>
+
+#include "chat/call_syntax.h"
+#include "grammar/library.h"
+#include "grammar/rules.h"
+#include "grammar/schema_ebnf.h"
+#include "server/structure.h"
+
+namespace tempo9::server {
+namespace {
+
+// A small model that may go on calling sometimes does so for ever.
+constexpr int kMaxMoreCalls = 31;
+
+struct ToolSchema {
+  const chat::Tool* tool;
+  std::shared_ptr<const grammar::Schema> schema;
+  std::string rules;  // of the arguments: "<prefix>value"
+  bool strict = false;
+};
+
+bool is_strict(const chat::Tool& tool) {
+  const auto function = tool.raw.find("function");
+  const Json& holder = function != tool.raw.end() && function->is_object() ? *function : tool.raw;
+  const auto strict = holder.find("strict");
+  return strict != holder.end() && *strict == true;
+}
+
+// Arguments are an object, whatever the schema leaves open.
+Json arguments_schema(const chat::Tool& tool) {
+  Json schema = tool.parameters.is_object() ? tool.parameters : Json::object();
+  if (!schema.contains("type")) schema["type"] = "object";
+  if (!tool.parameters.is_object()) schema["properties"] = Json::object();
+  return schema;
+}
+
+Result<ToolSchema> read_tool(const Service& service, const chat::Tool& tool, size_t index,
+                             const std::string& prefix) {
+  ToolSchema out{.tool = &tool, .schema = nullptr, .rules = {}, .strict = is_strict(tool)};
+  grammar::SchemaOptions options{.lenient = !out.strict, .closed_objects = true};
+  const auto make = [&](Json schema) -> Status {
+    T9_TRY(grammar::Schema read, grammar::Schema::read(std::move(schema), options));
+    out.schema = std::make_shared<const grammar::Schema>(std::move(read));
+    T9_TRY(out.rules, grammar::schema_to_ebnf(*out.schema, options, prefix));
+    return {};
+  };
+  Status made = make(arguments_schema(tool));
+  if (!made && !out.strict) {
+    service.log(fmt::format("tools[{}] ({}): {}; its arguments are left to the model", index,
+                            tool.name, made.error().message));
+    made = make(Json{{"type", "object"}});
+  }
+  if (!made) {
+    return make_error(ErrorCode::kInvalidArgument, "tools[{}].function.parameters: {}", index,
+                      made.error().message);
+  }
+  for (const std::string& warning : out.schema->warnings()) {
+    service.log(
+        fmt::format("tools[{}] ({}): {}; it is left to the model", index, tool.name, warning));
+  }
+  return out;
+}
+
+// Pieces of a format as the parser wants them: marks as the tokens that the vocabulary has, white
+// space between JSON as models vary it.
+class Pieces {
+ public:
+  Pieces(const Service& service, const chat::CallSyntax& syntax)
+      : service_(service), syntax_(syntax) {}
+
+  std::string ebnf(std::string_view text) const {
+    std::string out, plain;
+    const auto flush = [&] {
+      if (!plain.empty()) out += fmt::format("{} ", grammar::ebnf_literal(plain));
+      plain.clear();
+    };
+    while (!text.empty()) {
+      const auto mark = std::ranges::find_if(
+          syntax_.marks, [text](std::string_view m) { return text.starts_with(m); });
+      if (mark != syntax_.marks.end()) {
+        flush();
+        out += fmt::format("{} ", token(*mark));
+        text.remove_prefix(mark->size());
+        continue;
+      }
+      if (text[0] == ' ' || text[0] == '\n') {
+        flush();
+        out += text[0] == ' ' ? "json-ws " : "call-ws ";
+      } else {
+        plain += text[0];
+      }
+      text.remove_prefix(1);
+    }
+    flush();
+    return out;
+  }
+
+ private:
+  std::string token(std::string_view mark) const {
+    const TokenId id = service_.tokenizer().find(mark);
+    if (service_.engine().info().is_script || id < 0) return grammar::ebnf_literal(mark);
+    return fmt::format("Token({})", id);
+  }
+  const Service& service_;
+  const chat::CallSyntax& syntax_;
+};
+
+// What open_call() (forced_call.h) leaves of a piece to the model's first token.
+std::string_view left_open(std::string_view piece, std::string_view characters) {
+  return piece.substr(piece.find_last_not_of(characters) + 1);
+}
+
+// The reply, or what follows its opening.
+std::string forced_source(const Service& service, const chat::CallSyntax& syntax,
+                          const CallStructure& structure, const std::vector<ToolSchema>& tools) {
+  const Pieces pieces(service, syntax);
+  const bool is_json_name = syntax.call_begin.ends_with('"');
+  std::string source, named;
+  for (size_t i = 0; i < tools.size(); ++i) {
+    const std::string prefix = fmt::format("tool{}-", i);
+    source += tools[i].rules;
+    source += fmt::format("{}arguments[capture=\"{}\"] ::= {}value\n", prefix, i, prefix);
+    std::string name = tools[i].tool->name;
+    if (is_json_name) {
+      name = dump(Json(name));
+      name = name.substr(1, name.size() - 2);
+    }
+    named += fmt::format("{}{} call-name-end {}arguments", i == 0 ? "" : " | ",
+                         grammar::ebnf_literal(name), prefix);
+  }
+  std::string number;
+  if (!syntax.number_mark.empty()) number = pieces.ebnf(syntax.number_mark) + "[0-9]{1,3} ";
+  source += fmt::format("call-ws ::= \"\\n\"?\n");
+  source += fmt::format("call-name-end ::= {}{}\n", number, pieces.ebnf(syntax.name_end));
+  source += fmt::format("call-named ::= {}\n", named);
+  source += fmt::format("call-end ::= {}\"\"\n", pieces.ebnf(syntax.call_end));
+  source += fmt::format("call ::= {}call-named call-end\n", pieces.ebnf(syntax.call_begin));
+  std::string more;
+  if (!structure.one_call && !syntax.ends_reply)
+    more = fmt::format("({}call){{0,{}}} ", pieces.ebnf(syntax.between), kMaxMoreCalls);
+  const std::string end = more + pieces.ebnf(syntax.end);
+  if (!structure.forced || service.engine().info().is_script) {
+    source += fmt::format("root ::= call-ws {}call {}call-ws\n", pieces.ebnf(syntax.begin), end);
+  } else if (structure.name.empty()) {
+    source +=
+        fmt::format("root ::= {}call-named call-end {}\n",
+                    pieces.ebnf(left_open(syntax.call_begin, is_json_name ? " \"" : " ")), end);
+  } else {
+    source += fmt::format("root ::= {}tool0-arguments call-end {}\n",
+                          pieces.ebnf(left_open(syntax.name_end, " ")), end);
+  }
+  source += grammar::common_rules();
+  return source;
+}
+
+Status hold_whole(const Service& service, const chat::CallSyntax& syntax,
+                  const CallStructure& structure, const std::vector<ToolSchema>& tools,
+                  engine::GenerateRequest* request) {
+  T9_TRY(grammar::Grammar compiled,
+         service.library().compile(forced_source(service, syntax, structure, tools)));
+  grammar::NamedSchemas strict;
+  for (size_t i = 0; i < tools.size(); ++i) {
+    if (tools[i].strict) strict.emplace_back(std::to_string(i), tools[i].schema);
+  }
+  auto rules = grammar::grammar_rules(std::move(compiled), std::move(strict));
+  // The opening of a forced call has closed the thinking of a model; a script has no opening.
+  if (!structure.forced || service.engine().info().is_script)
+    rules = behind_thinking(service, structure.thinking, std::move(rules));
+  const bool beside = !structure.forced && request->rules != nullptr;
+  request->rules = beside ? grammar::either(request->rules, std::move(rules)) : std::move(rules);
+  return {};
+}
+
+Status hold_free(const Service& service, const std::vector<ToolSchema>& tools,
+                 engine::GenerateRequest* request) {
+  std::vector<grammar::CallArguments> arguments;
+  for (const ToolSchema& tool : tools) {
+    // A script's calls are taken as they are written, unless strict says otherwise.
+    if (service.engine().info().is_script && !tool.strict) continue;
+    auto compiled =
+        service.library().compile(fmt::format("root ::= json-ws arguments rest\nrest ::= [^]*\n"
+                                              "arguments[capture] ::= value\n{}{}",
+                                              tool.rules, grammar::common_rules()));
+    if (!compiled && tool.strict) return std::move(compiled).error();
+    if (!compiled) {
+      service.log(fmt::format("the arguments of {} are left to the model: {}", tool.tool->name,
+                              compiled.error().message));
+      continue;
+    }
+    arguments.push_back({.name = tool.tool->name,
+                         .grammar = std::move(*compiled),
+                         .schema = tool.strict ? tool.schema : nullptr});
+  }
+  if (!arguments.empty())
+    request->rules = grammar::call_rules(std::move(arguments), &service.tokenizer());
+  return {};
+}
+
+}  // namespace
+
+Status hold_calls(const Service& service, const CallStructure& structure,
+                  engine::GenerateRequest* request) {
+  if (structure.tools->empty()) return {};
+  T9_TRY(const chat::CallSyntax syntax, chat::call_syntax(service.format()));
+  // Formats that write arguments in another way than JSON are begun (forced_call.h) and not held.
+  if (syntax.arguments != chat::CallSyntax::Arguments::kJson) return {};
+  const bool whole = structure.forced || request->rules != nullptr;
+  std::vector<ToolSchema> tools;
+  for (size_t i = 0; i < structure.tools->size(); ++i) {
+    const chat::Tool& tool = (*structure.tools)[i];
+    if (!structure.name.empty() && tool.name != structure.name) continue;
+    const std::string prefix = whole ? fmt::format("tool{}-", tools.size()) : "";
+    T9_TRY(ToolSchema read, read_tool(service, tool, i, prefix));
+    tools.push_back(std::move(read));
+  }
+  request->rules_format = service.format();
+  return whole ? hold_whole(service, syntax, structure, tools, request)
+               : hold_free(service, tools, request);
+}
+
+}  // namespace tempo9::server
