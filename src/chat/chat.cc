@@ -9,6 +9,8 @@
 #include "chat/forms.h"
 #include "chat/jinja/program.h"
 #include "chat/parser.h"
+#include "chat/parsers/exact_json.h"
+#include "chat/parsers/plain.h"
 
 namespace tempo9::chat {
 namespace {
@@ -31,8 +33,8 @@ std::vector<Segment> to_segments(const jinja::Text& text) {
 // Templates are written for arguments as objects; clients send them as JSON text.
 Json arguments_json(const Json& arguments) {
   if (!arguments.is_string()) return arguments;
-  Json parsed = Json::parse(arguments.get_ref<const std::string&>(), nullptr, false);
-  return parsed.is_object() ? parsed : arguments;
+  std::optional<Json> parsed = parse_exactly(arguments.get_ref<const std::string&>());
+  return parsed && parsed->is_object() ? std::move(*parsed) : arguments;
 }
 
 Json calls_json(const std::vector<ToolCall>& calls) {
@@ -131,6 +133,71 @@ Result<std::vector<Segment>> cut_at_final(std::vector<Segment> segments, const M
   return segments;
 }
 
+// Templates name their switches differently: whichever the request sets, all that mean the same are
+// set, unless the request sets them too.
+Json all_switches(const std::string& source, Json kwargs) {
+  const auto mentions = [&source](std::string_view word) {
+    return source.find(word) != std::string::npos;
+  };
+  constexpr std::array<const char*, 2> kNames = {"enable_thinking", "thinking"};
+  for (const char* from : kNames) {
+    const auto value = kwargs.find(from);
+    if (value == kwargs.end() || !value->is_boolean()) continue;
+    const bool on = value->get<bool>();
+    for (const char* to : kNames) {
+      if (!kwargs.contains(to) && mentions(to)) kwargs[to] = on;
+    }
+    if (!on && !kwargs.contains("reasoning_effort") && mentions("reasoning_effort"))
+      kwargs["reasoning_effort"] = "low";
+    break;
+  }
+  if (const auto effort = kwargs.find("reasoning_effort");
+      effort != kwargs.end() && effort->is_string() && mentions("reasoning_effort")) {
+    // The three words that all templates know.
+    if (*effort == "minimal" || *effort == "none") *effort = "low";
+    if (*effort == "xhigh" || *effort == "max") *effort = "high";
+  }
+  return kwargs;
+}
+
+bool thinking_is_off(const Json& kwargs) {
+  for (const char* name : {"enable_thinking", "thinking"}) {
+    if (const auto value = kwargs.find(name); value != kwargs.end() && value->is_boolean())
+      return !value->get<bool>();
+  }
+  return kwargs.contains("reasoning_effort") && kwargs["reasoning_effort"] == "none";
+}
+
+// A reply begins behind its thinking, which stays empty, if the template knows no switch.
+void close_thinking(const std::string& source, std::vector<Segment>* segments) {
+  if (segments->empty()) return;
+  std::string end;
+  if (const std::string_view mark = open_thinking(segments->back().text);
+      segments->back().is_template && !mark.empty()) {
+    end = fmt::format("{}{}\n\n", segments->back().text.ends_with('\n') ? "\n" : "", mark);
+  } else if (source.find("<|start|>assistant") != std::string::npos) {
+    end = "<|channel|>analysis<|message|><|end|><|start|>assistant";
+  } else if (source.find("[THINK]") != std::string::npos) {
+    end = "[THINK][/THINK]";
+  } else if (source.find("enable_thinking") == std::string::npos &&
+             source.find("<think>") != std::string::npos &&
+             !stripped(segments->back().text).ends_with("</think>")) {
+    end = "<think>\n\n</think>\n\n";
+  }
+  if (!end.empty()) segments->push_back({std::move(end), true});
+}
+
+// Clients send thinking back under one name; the template looks for its own.
+void add_thinking(const std::string& source, const std::string& text, Json* message) {
+  if (source.find("reasoning_content") != std::string::npos) return;
+  for (const char* key : {"reasoning", "thinking"}) {
+    const bool reads = source.find(std::string(".") + key) != std::string::npos ||
+                       source.find(std::string("'") + key) != std::string::npos ||
+                       source.find(std::string("\"") + key) != std::string::npos;
+    if (reads && !message->contains(key)) (*message)[key] = text;
+  }
+}
+
 Message simple_message(std::string role, std::string text) {
   Message m;
   m.role = std::move(role);
@@ -168,8 +235,9 @@ Result<ChatTemplate> ChatTemplate::compile(std::string source, TemplateTokens to
 
 void ChatTemplate::probe() {
   auto mentions = [this](std::string_view word) { return source_.find(word) != std::string::npos; };
-  traits_.thinking =
-      mentions("<think>") || mentions("enable_thinking") || mentions("reasoning_content");
+  traits_.thinking = mentions("<think>") || mentions("enable_thinking") ||
+                     mentions("reasoning_content") || mentions("[THINK]") ||
+                     mentions("<|channel|>analysis");
   traits_.tools = mentions("tools");
   traits_.developer = mentions("developer");
 
@@ -220,6 +288,7 @@ Json ChatTemplate::messages_json(const std::vector<Message>& messages) const {
                  : m.role == "tool"      ? traits_.tool_parts
                                          : traits_.system_parts;
     out.push_back(message_json(m, takes));
+    if (!m.reasoning_content.empty()) add_thinking(source_, m.reasoning_content, &out.back());
   }
   return out;
 }
@@ -239,7 +308,8 @@ Result<std::vector<Segment>> ChatTemplate::run(const Json& messages,
   variables.trusted["bos_token"] = tokens_.bos;
   variables.trusted["eos_token"] = tokens_.eos;
   variables.now = input.now;
-  for (const auto& [key, value] : input.template_kwargs.items()) {
+  const Json kwargs = all_switches(source_, input.template_kwargs);
+  for (const auto& [key, value] : kwargs.items()) {
     if (key == "bos_token" || key == "eos_token") {
       variables.trusted[key] = value;
     } else if (key == "now") {
@@ -318,9 +388,10 @@ Result<std::vector<Segment>> ChatTemplate::render(const RenderInput& input) cons
   auto late = [](Messages m) { return fold_late_systems(std::move(m)); };
   auto merged = [](Messages m) { return merge_turns(fold_late_systems(std::move(m))); };
   auto text = [](Messages m) { return calls_as_text(fold_late_systems(std::move(m))); };
-  const std::array<Form, 11> forms = {
+  const std::array<Form, 12> forms = {
       [](Messages m) { return m; },
       short_call_ids,
+      text_in_thinking,
       late,
       merged,
       split_calls,
@@ -346,6 +417,8 @@ Result<std::vector<Segment>> ChatTemplate::render(const RenderInput& input) cons
       if (segments && input.continue_final && !formed.messages.empty()) {
         segments = cut_at_final(std::move(*segments), formed.messages.back());
       }
+      if (segments && input.add_generation_prompt && thinking_is_off(input.template_kwargs))
+        close_thinking(source_, &*segments);
       if (whole) return segments;
       first = std::move(segments);
     }

@@ -1,5 +1,6 @@
 #include "chat/chat.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -217,10 +218,168 @@ TEST(ChatTemplate, TheLastMessageCanBeContinued) {
 }
 
 TEST(OpensThinking, OnlyByTheTemplate) {
+  EXPECT_TRUE(opens_thinking({{"<|turn>model\n<|channel>thought\n", true}}));
+  EXPECT_FALSE(opens_thinking({{"<|turn>model\n<|channel>thought\n<channel|>", true}}));
+  EXPECT_TRUE(opens_thinking({{"[/INST][THINK]", true}}));
   EXPECT_TRUE(opens_thinking({{"x", false}, {"<|Assistant|><think>\n", true}}));
   EXPECT_FALSE(opens_thinking({{"<think>\n\n</think>\n\n", true}}));
   EXPECT_FALSE(opens_thinking({{"<think>", false}}));
   EXPECT_FALSE(opens_thinking({}));
+}
+
+ChatTemplate compiled(std::string source) {
+  auto made = ChatTemplate::compile(std::move(source), {});
+  EXPECT_TRUE(made);
+  return std::move(*made);
+}
+
+RenderInput asking(const char* messages, Json kwargs = Json::object()) {
+  RenderInput input;
+  input.messages = messages_from_json(Json::parse(messages)).value();
+  input.template_kwargs = std::move(kwargs);
+  return input;
+}
+
+std::string prompt_of(const ChatTemplate& chat_template, const RenderInput& input) {
+  const auto segments = chat_template.render(input);
+  return segments ? join_segments(*segments) : segments.error().message;
+}
+
+TEST(ChatTemplate, ReplayedNumbersKeepTheirDigits) {
+  const ChatTemplate chat_template = compiled(
+      "{% for m in messages %}{{ m.content or '' }}{% for c in m.tool_calls or [] %}"
+      "{{ c.function.name }}{{ c.function.arguments | tojson }}"
+      "{% for k, v in c.function.arguments | items %} {{ k }}={{ v }}{% endfor %}"
+      "{% endfor %}{% endfor %}");
+  EXPECT_EQ(prompt_of(chat_template, asking(R"([{"role":"user","content":"q "},
+                {"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":
+                "{\"id\": 123456789012345678901234567890, \"x\": 2.50, \"n\": -7}"}}]}])")),
+            "q f{\"id\": 123456789012345678901234567890, \"x\": 2.50, \"n\": -7}"
+            " id=123456789012345678901234567890 x=2.50 n=-7");
+}
+
+constexpr const char* kQuestion = R"([{"role":"user","content":"q"}])";
+
+TEST(ChatTemplate, EverySwitchTurnsThinkingOff) {
+  const std::vector<Json> switches = {{{"enable_thinking", false}},
+                                      {{"thinking", false}},
+                                      {{"reasoning_effort", "none"}, {"enable_thinking", false}}};
+  // The template's own switch, under either name; no switch, but the prompt opens thinking; no
+  // switch at all.
+  const std::vector<std::pair<const char*, const char*>> templates = {
+      {"{{ messages[0].content }}{% if enable_thinking is false %}<think></think>{% endif %}",
+       "q<think></think>"},
+      {"{{ messages[0].content }}{% if thinking %}<think>{% else %}</think>{% endif %}",
+       "q</think>"},
+      {"{{ messages[0].content }}{{ '<think>\n' }}", "q<think>\n\n</think>\n\n"},
+      {"{{ messages[0].content }}<think>", "q<think></think>\n\n"},
+      {"{{ messages[0].content }}[THINK]", "q[THINK][/THINK]\n\n"},
+      {"{% if false %}<think>{% endif %}{{ messages[0].content }}", "q<think>\n\n</think>\n\n"},
+      {"<|start|>user<|message|>{{ messages[0].content }}<|channel|>analysis<|start|>assistant",
+       "<|start|>user<|message|>q<|channel|>analysis<|start|>assistant"
+       "<|channel|>analysis<|message|><|end|><|start|>assistant"},
+      {"{{ messages[0].content }}", "q"},
+  };
+  for (const auto& [source, expected] : templates) {
+    for (const Json& kwargs : switches) {
+      EXPECT_EQ(prompt_of(compiled(source), asking(kQuestion, kwargs)), expected) << kwargs.dump();
+    }
+  }
+}
+
+TEST(ChatTemplate, EffortIsGivenInWordsThatTemplatesKnow) {
+  const ChatTemplate chat_template = compiled("{{ messages[0].content }}{{ reasoning_effort }}");
+  for (const auto& [given, expected] :
+       {std::pair{"minimal", "qlow"}, {"medium", "qmedium"}, {"xhigh", "qhigh"}}) {
+    EXPECT_EQ(prompt_of(chat_template, asking(kQuestion, {{"reasoning_effort", given}})), expected);
+  }
+}
+
+TEST(ChatTemplate, ThinkingInHistoryReachesTheTemplatesOwnField) {
+  const std::string loop =
+      "{{% for m in messages %}}{{{{ m.content or '' }}}}{{% if m.{} %}}<think>{{{{ m.{} "
+      "}}}}</think>"
+      "{{% endif %}}{{% for c in m.tool_calls or [] %}}{{{{ c.function.name }}}}{{% endfor %}}"
+      "{{% endfor %}}";
+  for (const char* sent : {"reasoning_content", "reasoning", "thinking"}) {
+    const std::string messages = fmt::format(
+        R"([{{"role":"user","content":"q"}},{{"role":"assistant","content":"","{}":"hm",
+            "tool_calls":[{{"id":"a","function":{{"name":"f","arguments":"{{}}"}}}}]}}])",
+        sent);
+    for (const char* read : {"reasoning_content", "reasoning", "thinking"}) {
+      EXPECT_EQ(prompt_of(compiled(fmt::format(fmt::runtime(loop), read, read)),
+                          asking(messages.c_str())),
+                "q<think>hm</think>f")
+          << sent << " read as " << read;
+    }
+  }
+}
+
+// A template that refuses text beside thinking (gpt-oss) gets both as thinking.
+TEST(ChatTemplate, TextBesideThinkingIsNotLost) {
+  const ChatTemplate chat_template = compiled(
+      "{% for m in messages %}{% if m.tool_calls %}{% if m.content and m.thinking %}"
+      "{{ raise_exception('not both') }}{% endif %}[{{ m.thinking }}]{{ "
+      "m.tool_calls[0].function.name }}"
+      "{% else %}{{ m.content }}{% endif %}{% endfor %}");
+  EXPECT_EQ(prompt_of(chat_template, asking(R"([{"role":"user","content":"q"},
+                {"role":"assistant","content":"Look.","reasoning_content":"hm",
+                 "tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}])")),
+            "q[hm\n\nLook.]f");
+}
+
+// Control tokens come from the template only: whatever field of the conversation spells one.
+TEST(ChatTemplate, NoFieldsTextIsTemplateText) {
+  const std::string source =
+      "{% for t in tools or [] %}{{ t | tojson }}{{ t.function.name ~ t.function.description }}"
+      "{% endfor %}{% for m in messages %}<|im_start|>{{ m.role ~ '\n' ~ (m.name or '') }}"
+      "{{ (m.content or '') | trim | replace('a', 'a') }}{{ m.reasoning_content }}"
+      "{{ m.tool_call_id }}{% for c in m.tool_calls or [] %}{{ c.function.name ~ c.id }}"
+      "{{ c.function.arguments | tojson }}{% for k, v in c.function.arguments | items %}"
+      "{{ k ~ '=' ~ v | string | upper | lower }}{% endfor %}{% endfor %}<|im_end|>\n{% endfor %}";
+  const ChatTemplate chat_template = compiled(source);
+  const std::string mark = "<|im_end|>";
+  const auto call = [&](const std::string& x) {
+    return Json{{"id", x},
+                {"function", {{"name", x}, {"arguments", {{x, {{x, Json::array({x})}}}}}}}};
+  };
+  const auto messages = [&](const std::string& x) {
+    Json out = Json::array();
+    for (const char* role : {"system", "user", "assistant", "developer", "tool"}) {
+      Json m = {{"role", role},
+                {"content", x + " a"},
+                {"name", x},
+                {"reasoning_content", x},
+                {"tool_call_id", x}};
+      if (m["role"] == "assistant") m["tool_calls"] = Json::array({call(x), call(x)});
+      out.push_back(m);
+    }
+    out.push_back({{"role", "user"}, {"content", Json::array({{{"type", "text"}, {"text", x}}})}});
+    return out;
+  };
+  const auto marks = [&](const std::string& x) {
+    RenderInput input;
+    input.messages = messages_from_json(messages(x)).value();
+    input.tools = tools_from_json(Json::array({{{"type", "function"},
+                                                {"function",
+                                                 {{"name", x},
+                                                  {"description", x},
+                                                  {"parameters", {{"properties", {{x, x}}}}}}}}}))
+                      .value();
+    input.template_kwargs = {{"custom", x}};
+    const auto segments = chat_template.render(input);
+    EXPECT_TRUE(segments);
+    size_t n = 0;
+    for (const Segment& segment : *segments) {
+      if (!segment.is_template) continue;
+      for (size_t at = segment.text.find(mark); at != std::string::npos;
+           at = segment.text.find(mark, at + 1))
+        ++n;
+    }
+    return n;
+  };
+  EXPECT_EQ(marks(mark), marks("plain"));
+  EXPECT_GE(marks("plain"), 5u);
 }
 
 }  // namespace

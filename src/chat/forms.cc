@@ -1,7 +1,10 @@
 #include "chat/forms.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+
+#include "chat/parsers/exact_json.h"
 
 namespace tempo9::chat {
 namespace {
@@ -45,12 +48,11 @@ void append_content(Message* a, const Message& b) {
 std::string call_text(const ToolCall& call) {
   Json arguments = call.arguments;
   if (arguments.is_string()) {
-    Json parsed = Json::parse(arguments.get_ref<const std::string&>(), nullptr, false);
-    if (parsed.is_object()) arguments = std::move(parsed);
+    std::optional<Json> parsed = parse_exactly(arguments.get_ref<const std::string&>());
+    if (parsed && parsed->is_object()) arguments = std::move(*parsed);
   }
-  Json json = {{"name", call.name}, {"arguments", std::move(arguments)}};
-  return fmt::format("<tool_call>\n{}\n</tool_call>",
-                     json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  const Json json = {{"name", call.name}, {"arguments", std::move(arguments)}};
+  return fmt::format("<tool_call>\n{}\n</tool_call>", dump_exactly(json));
 }
 
 }  // namespace
@@ -129,6 +131,16 @@ Messages split_calls(Messages messages) {
     for (Message& rest : results) out.push_back(std::move(rest));
   }
   return out;
+}
+
+Messages text_in_thinking(Messages messages) {
+  for (Message& m : messages) {
+    if (m.tool_calls.empty() || m.reasoning_content.empty()) continue;
+    m.reasoning_content = joined(m.reasoning_content, m.joined_text());
+    m.text.clear();
+    m.parts.clear();
+  }
+  return messages;
 }
 
 Messages calls_as_text(Messages messages) {

@@ -19,6 +19,8 @@ Messages merge_turns(Messages messages);
 Messages fold_first_system(Messages messages);
 // An assistant message with several calls becomes one for each, its result behind it.
 Messages split_calls(Messages messages);
+// Text beside thinking and calls becomes part of the thinking (gpt-oss's template takes either).
+Messages text_in_thinking(Messages messages);
 // Calls and results become text, for templates that know no tools.
 Messages calls_as_text(Messages messages);
 // A conversation that begins with the assistant gets a user message in front.

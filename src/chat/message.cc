@@ -120,6 +120,12 @@ Result<Message> message_from_json(const Json& value, const std::string& where) {
     return invalid(where + ".role", "missing; expected system, user, assistant or tool");
   T9_TRY(read_content(value, where, &message));
   T9_TRY(message.reasoning_content, string_field(value, "reasoning_content", where));
+  // Other names that clients send it back under.
+  for (const char* key : {"reasoning", "thinking"}) {
+    const auto other = value.find(key);
+    if (message.reasoning_content.empty() && other != value.end() && other->is_string())
+      message.reasoning_content = other->get<std::string>();
+  }
   T9_TRY(message.tool_call_id, string_field(value, "tool_call_id", where));
   T9_TRY(message.name, string_field(value, "name", where));
   if (auto calls = value.find("tool_calls"); calls != value.end() && !calls->is_null()) {

@@ -120,7 +120,7 @@ class Printer {
         put(std::to_string(v.as_int()));
         return;
       case Type::kFloat:
-        put(format_float(v.as_double()));
+        put(v.written() != nullptr ? v.written()->bytes() : format_float(v.as_double()));
         return;
       case Type::kString:
         if (v.text().markup()) put("Markup(");
@@ -255,7 +255,11 @@ class JsonWriter {
         out.append(std::to_string(v.as_int()), false);
         return {};
       case Type::kFloat:
-        write_float(v.as_double());
+        if (v.written() != nullptr) {
+          out.append(v.written()->bytes(), false);
+        } else {
+          write_float(v.as_double());
+        }
         return {};
       case Type::kString:
         write_string(v.text());

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "chat/jinja/print.h"
+#include "chat/parsers/exact_json.h"
 
 namespace tempo9::chat::jinja {
 
@@ -26,6 +27,18 @@ Value Value::integer(int64_t i) {
   Value v(Type::kInt);
   v.number_.i = i;
   return v;
+}
+
+Value Value::written_number(double d, std::string text) {
+  Value v = real(d);
+  v.object_ = std::make_shared<TextObject>(Text(std::move(text), false));
+  return v;
+}
+
+const Text* Value::written() const {
+  return type_ == Type::kFloat && object_ != nullptr
+             ? &static_cast<const TextObject*>(object_.get())->text
+             : nullptr;
 }
 
 Value Value::real(double d) {
@@ -320,6 +333,10 @@ Value from_json(const Json& value, bool outside) {
         dict->set(Value::string(key, outside), from_json(item, outside));
       }
       return Value::object(Type::kDict, std::move(dict));
+    }
+    case Json::value_t::binary: {  // see parsers/exact_json.h
+      const Json::binary_t& text = value.get_binary();
+      return Value::written_number(to_double(value), std::string(text.begin(), text.end()));
     }
     default:
       return Value::none();

@@ -67,6 +67,9 @@ class Value {
   static Value boolean(bool b);
   static Value integer(int64_t i);
   static Value real(double d);
+  // A number that prints as it was written: integers that no 64-bit type holds, 2.50. It counts as
+  // a float.
+  static Value written_number(double d, std::string text);
   static Value string(Text text);
   static Value string(std::string_view bytes, bool outside = false);
   static Value list(Items items);
@@ -95,8 +98,9 @@ class Value {
   double as_double() const {
     return type_ == Type::kFloat ? number_.d : static_cast<double>(number_.i);
   }
-  const Text& text() const;    // kString
-  const Items& items() const;  // kList, kTuple
+  const Text* written() const;  // of a written_number; null for all else
+  const Text& text() const;     // kString
+  const Items& items() const;   // kList, kTuple
   template <typename T>
   const T& get() const {
     return *static_cast<const T*>(object_.get());

@@ -82,7 +82,7 @@ OutputFormat deepseek_v3_2() {
   format.syntax.value_end = "</｜DSML｜parameter>\n";
   format.syntax.call_end = "</｜DSML｜invoke>";
   format.syntax.end = "\n</｜DSML｜function_calls>";
-  format.clues = {{{"｜DSML｜function_calls"}, {}}};
+  format.clues = {{{"｜DSML｜", "function_calls"}, {}}};
   format.read = [](Reader& in, Block& block) { read_invoke(in, block, kDsml); };
   return format;
 }

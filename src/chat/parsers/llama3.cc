@@ -10,7 +10,7 @@ OutputFormat llama3_json() {
   format.syntax.name_end = "\", \"parameters\": ";
   format.syntax.between = "; ";
   format.syntax.marks = {"<|python_tag|>"};
-  format.clues = {{{"<|python_tag|>"}, {}}, {{}, {"<|python_tag|>", "<|eot_id|>"}}};
+  format.clues = {{{"<|python_tag|>"}, {}}, {{"<|start_header_id|>", "ipython"}, {}}};
   format.openings = {"<|python_tag|>"};
   format.read = [](Reader& in, Block& block) {
     const size_t begin = in.position();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "chat/parser.h"
@@ -17,6 +18,10 @@ std::unique_ptr<OutputParser> make_plain_parser();
 std::unique_ptr<OutputParser> make_thinking_splitter(std::unique_ptr<OutputParser> rest,
                                                      const std::vector<ThinkingMarks>& marks,
                                                      const ParserOptions& options);
+
+// The mark that ends the thinking which text, white space at its end aside, leaves open in some
+// format; empty: it opens none.
+std::string_view open_thinking(std::string_view text);
 
 // Hands on whole characters only: a character cut between increments waits for its end, and bytes
 // that are no UTF-8 become U+FFFD. What comes out of the parsers behind it is valid UTF-8.

@@ -75,18 +75,20 @@ std::string choose_format(std::string_view template_source, const VocabLookup& h
   return "hermes";
 }
 
-bool ends_with_thinking_mark(std::string_view text) {
+std::string_view open_thinking(std::string_view text) {
   text = without_blank_end(text);
   for (const Entry& entry : kFormats) {
     for (const ThinkingMarks& marks : entry.format().thinking) {
       std::string_view rest = text;
       if (!rest.ends_with(marks.label)) continue;
       rest.remove_suffix(marks.label.size());
-      if (rest.ends_with(marks.open)) return true;
+      if (rest.ends_with(marks.open)) return marks.close;
     }
   }
-  return false;
+  return {};
 }
+
+bool ends_with_thinking_mark(std::string_view text) { return !open_thinking(text).empty(); }
 
 Result<CallSyntax> call_syntax(std::string_view name) {
   T9_TRY(OutputFormat format, find_format(name));

@@ -387,6 +387,26 @@ TEST(Registry, UnknownFormatNamesTheKnown) {
   EXPECT_THAT(parser.error().message, testing::HasSubstr("hermes"));
 }
 
+// The texts are what real templates have.
+TEST(Registry, TheTemplateTellsTheFormat) {
+  const VocabLookup none, lfm2 = [](std::string_view s) { return s == "<|tool_call_start|>"; };
+  const VocabLookup llama = [](std::string_view s) { return s == "<|python_tag|>"; };
+  EXPECT_EQ(choose_format("", none), "none");
+  EXPECT_EQ(choose_format("{{ messages }}", none), "hermes");
+  // Hermes 3 keeps Llama's vocabulary.
+  EXPECT_EQ(choose_format("<|im_start|> <tool_call>", llama), "hermes");
+  EXPECT_EQ(choose_format("<|start_header_id|>ipython<|end_header_id|>", llama), "llama3-json");
+  EXPECT_EQ(choose_format("<tool_call>\n<function=x>\n<parameter=y>", none), "qwen3-coder");
+  EXPECT_EQ(choose_format("<tool_call>{n}<arg_key>", none), "glm4");
+  EXPECT_EQ(choose_format("[TOOL_CALLS]' + name + '[ARGS]", none), "mistral");
+  EXPECT_EQ(choose_format("[TOOL_CALLS][", none), "mistral-v3");
+  EXPECT_EQ(choose_format("<｜tool▁calls▁begin｜>\n```json", none), "deepseek-v3");
+  EXPECT_EQ(choose_format("<｜tool▁calls▁begin｜>", none), "deepseek-v3.1");
+  EXPECT_EQ(choose_format("set dsml = '｜DSML｜' + 'function_calls>'", none), "deepseek-v3.2");
+  EXPECT_EQ(choose_format("<|start|>assistant<|channel|>final<|message|>", none), "harmony");
+  EXPECT_EQ(choose_format("<|im_start|><|tool_list_start|>", lfm2), "lfm2");
+}
+
 TEST(Registry, ThinkingOpenedByThePrompt) {
   ParserOptions o = options();
   o.starts_in_thinking = true;
