@@ -5,6 +5,12 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(tl-expected REQUIRED)
+find_package(SQLite3 REQUIRED)              # the index of KV pages on disk
+find_path(T9_XXHASH_INCLUDE xxhash.h REQUIRED)
+find_library(T9_XXHASH_LIBRARY xxhash REQUIRED)
+add_library(T9::xxhash UNKNOWN IMPORTED)
+set_target_properties(T9::xxhash PROPERTIES IMPORTED_LOCATION ${T9_XXHASH_LIBRARY}
+  INTERFACE_INCLUDE_DIRECTORIES ${T9_XXHASH_INCLUDE})
 include(T9XGrammar)                 # from the source package that scripts/setup fetched
 if(T9_TESTS)
   find_package(GTest REQUIRED)

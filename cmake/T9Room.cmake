@@ -1,10 +1,11 @@
-# t9_room(<name> [DEPS room...] [LIBS target...] [EXCLUDE dir...] [LABELS label...])
+# t9_room(<name> [THREADS] [DEPS room...] [LIBS target...] [EXCLUDE dir...] [LABELS label...])
 #
 # The whole build of a room: every *.cc under src/<name>/ is in the library t9_<name>, every *_test.cc is a test
 # program of its own. EXCLUDE names sub-folders that build by other rules (cpu/ uses it for its instruction sets).
+# THREADS: it has threads of its own, or is called by several; thread sanitizer has nothing to find in the others' tests.
 # tools/check_rooms.py reads the same lines and checks that #includes follow DEPS (dependencies of dependencies count).
 function(t9_room name)
-  cmake_parse_arguments(ROOM "" "" "DEPS;LIBS;EXCLUDE;LABELS" ${ARGN})
+  cmake_parse_arguments(ROOM "THREADS" "" "DEPS;LIBS;EXCLUDE;LABELS" ${ARGN})
   set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc)
   set(tests ${sources})
@@ -23,7 +24,7 @@ function(t9_room name)
     target_link_libraries(t9_${name} INTERFACE t9_options ${ROOM_DEPS} ${ROOM_LIBS})
     target_include_directories(t9_${name} INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
   endif()
-  if(T9_TESTS)
+  if(T9_TESTS AND (ROOM_THREADS OR NOT T9_SANITIZE MATCHES "thread"))
     foreach(test ${tests})
       get_filename_component(stem ${test} NAME_WE)
       t9_test(${name}_${stem} ${test} LIBS t9_${name} LABELS ${ROOM_LABELS})
@@ -39,6 +40,10 @@ function(t9_test target source)
   endif()
   add_executable(${target} ${source})
   target_link_libraries(${target} PRIVATE ${TEST_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
+  if(T9_SANITIZE)
+    # What is tested is optimised; the tests themselves are half the time to build and run briefly.
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
   target_compile_definitions(${target} PRIVATE
     T9_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
   gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${TEST_LABELS}")

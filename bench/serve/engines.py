@@ -59,6 +59,9 @@ class Running:
         self._log = tempfile.NamedTemporaryFile(dir=settings.log_folder, prefix=engine.name + "-", suffix=".log",
                                                 delete=False)
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "TEMPO9_", "LLAMA_"))}
+        # As it is by default, but each start begins with an empty one.
+        self._kv = tempfile.TemporaryDirectory(prefix="tempo9-bench-kv-")
+        environment["AS_KV_OFFLOAD_PATH"] = self._kv.name
         started = time.perf_counter()
         self.process = subprocess.Popen(self.command, stdout=self._log, stderr=subprocess.STDOUT, env=environment)
         try:
@@ -103,6 +106,7 @@ class Running:
                 self.process.kill()
                 self.process.wait()
         self._log.close()
+        self._kv.cleanup()
 
     def __enter__(self):
         return self

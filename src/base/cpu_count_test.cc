@@ -84,5 +84,19 @@ TEST(MemoryLimit, IsTheSmallerOfMachineAndGroup) {
   EXPECT_EQ(memory_limit(group.paths()), 1048576u);
 }
 
+TEST(MemoryLimit, WhatIsLeftOfAGroupDoesNotCountFilesThatCanGo) {
+  FakeCgroup group;
+  const uint64_t machine = available_memory(group.paths());
+  EXPECT_GT(machine, 0u);
+  EXPECT_LE(machine, memory_limit(group.paths()));
+  group.write("self", "0::/a");
+  group.write("a/memory.max", "1000000");
+  group.write("a/memory.current", "700000");
+  group.write("a/memory.stat", "anon 500000\ninactive_file 200000\nactive_file 0");
+  EXPECT_EQ(available_memory(group.paths()), 500000u);
+  group.write("a/memory.current", "2000000");
+  EXPECT_EQ(available_memory(group.paths()), 0u);
+}
+
 }  // namespace
 }  // namespace tempo9

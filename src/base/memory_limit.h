@@ -10,4 +10,8 @@ namespace tempo9 {
 // The machine's memory, or a control group's limit when that is smaller. Bytes.
 uint64_t memory_limit(const CgroupPaths& paths = {});
 
+// What it could still take without pushing anyone out: the machine's, or a control group's when
+// that is less. Bytes.
+uint64_t available_memory(const CgroupPaths& paths = {});
+
 }  // namespace tempo9

@@ -11,6 +11,7 @@
 #include "chat/parser.h"
 #include "chat/parsers/exact_json.h"
 #include "chat/parsers/plain.h"
+#include "chat/stable.h"
 
 namespace tempo9::chat {
 namespace {
@@ -369,6 +370,7 @@ Result<std::vector<Segment>> ChatTemplate::render(const RenderInput& input) cons
   if (!program_) return no_template();
   T9_TRY(check_kwargs(input.template_kwargs));
   RenderInput plain = input;
+  plain.messages = without_stamps(std::move(plain.messages));
   for (Message& m : plain.messages) {
     if (m.role == "developer" && !traits_.developer) m.role = "system";
     // Null, absent and empty say the same; each template gets the one form that it takes well.

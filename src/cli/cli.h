@@ -10,13 +10,19 @@ namespace tempo9::cli {
 
 // Everything that is read from the environment, once, by env.cc.
 struct Environment {
-  std::optional<std::string> threads;  // TEMPO9_THREADS
-  std::optional<std::string> isa;      // TEMPO9_CPU_ISA
-  std::optional<std::string> api_key;  // TEMPO9_API_KEY
+  std::optional<std::string> threads = {};          // TEMPO9_THREADS
+  std::optional<std::string> isa = {};              // TEMPO9_CPU_ISA
+  std::optional<std::string> api_key = {};          // TEMPO9_API_KEY
+  std::optional<std::string> kv_offload = {};       // AS_KV_OFFLOAD
+  std::optional<std::string> kv_offload_gb = {};    // AS_KV_OFFLOAD_GB
+  std::optional<std::string> kv_offload_path = {};  // AS_KV_OFFLOAD_PATH
+  std::string cache_home = {};  // XDG_CACHE_HOME, or .cache in HOME; empty: neither is set
   // Names that look like ours (TEMPO9_..., AS_...) and are none of kVariables.
   std::vector<std::string> unknown = {};
 };
-inline constexpr const char* kVariables[] = {"TEMPO9_THREADS", "TEMPO9_CPU_ISA", "TEMPO9_API_KEY"};
+inline constexpr const char* kVariables[] = {"TEMPO9_THREADS",   "TEMPO9_CPU_ISA",
+                                             "TEMPO9_API_KEY",   "AS_KV_OFFLOAD",
+                                             "AS_KV_OFFLOAD_GB", "AS_KV_OFFLOAD_PATH"};
 Environment read_environment();
 
 inline constexpr int kExitOk = 0;
@@ -37,6 +43,7 @@ int finish_output(int exit_code);
 // the exit code.
 int run_serve(const std::vector<std::string>& args, const Environment& environment);
 int run_show(const std::vector<std::string>& args, const Environment& environment);
+int run_doctor(const std::vector<std::string>& args, const Environment& environment);
 int run_bench(const std::vector<std::string>& args, const Environment& environment);
 int run_schema(const std::vector<std::string>& args, const Environment& environment);
 

@@ -30,6 +30,15 @@ std::vector<std::string> unknown_variables() {
   return unknown;
 }
 
+// The XDG base directory specification: a relative path is as good as none.
+std::string cache_home() {
+  if (const auto folder = variable("XDG_CACHE_HOME"); folder && folder->starts_with('/')) {
+    return *folder;
+  }
+  const auto home = variable("HOME");
+  return home ? *home + "/.cache" : "";
+}
+
 }  // namespace
 
 Environment read_environment() {
@@ -37,6 +46,10 @@ Environment read_environment() {
       .threads = variable("TEMPO9_THREADS"),
       .isa = variable("TEMPO9_CPU_ISA"),
       .api_key = variable("TEMPO9_API_KEY"),
+      .kv_offload = variable("AS_KV_OFFLOAD"),
+      .kv_offload_gb = variable("AS_KV_OFFLOAD_GB"),
+      .kv_offload_path = variable("AS_KV_OFFLOAD_PATH"),
+      .cache_home = cache_home(),
       .unknown = unknown_variables(),
   };
 }

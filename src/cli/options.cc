@@ -14,7 +14,9 @@ namespace {
 constexpr const char* kFooter =
     "Environment: TEMPO9_THREADS (as --threads), TEMPO9_CPU_ISA (force a kernel table: scalar, "
     "avx2, avx512),\n"
-    "TEMPO9_API_KEY (as --api-key).\n"
+    "TEMPO9_API_KEY (as --api-key). AS_KV_OFFLOAD=0 keeps no KV cache on disk; "
+    "AS_KV_OFFLOAD_GB caps it\n(default 16), AS_KV_OFFLOAD_PATH moves it (default: tempo9/kv in "
+    "the user's cache folder).\n"
     "Other commands: tempo9 show F.gguf (what is inside a file), tempo9 bench (how fast a model "
     "and "
     "this machine\nare; tempo9 bench --help), tempo9 --version.";
@@ -100,6 +102,35 @@ Result<uint32_t> threads_from_environment(const std::string& text) {
   auto value = whole_number("TEMPO9_THREADS", text, 1, 1024);
   if (!value) return Error{ErrorCode::kIo, std::move(value).error().message};
   return *value;
+}
+
+Status kv_offload_from_environment(const Environment& environment, engine::EngineOptions* engine) {
+  const std::string offload = environment.kv_offload.value_or("1");
+  if (offload != "0" && offload != "1") {
+    return make_error(ErrorCode::kIo,
+                      "AS_KV_OFFLOAD: found \"{}\", expected 1 (the KV cache is kept on disk, too) "
+                      "or 0",
+                      offload);
+  }
+  const std::string text = environment.kv_offload_gb.value_or("16");
+  double gigabytes = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, gigabytes, std::chars_format::fixed);
+  if (error != std::errc() || end != last || !(gigabytes >= 0 && gigabytes <= 1e6)) {
+    return make_error(
+        ErrorCode::kIo,
+        "AS_KV_OFFLOAD_GB: found \"{}\", expected the gigabytes that the KV cache may "
+        "take on disk, like 16 or 0.5 (0: none)",
+        text);
+  }
+  engine->kv_disk_bytes = static_cast<uint64_t>(gigabytes * 1e9);
+  if (offload == "0" || engine->kv_disk_bytes == 0) return {};
+  if (environment.kv_offload_path) {
+    engine->kv_folder = *environment.kv_offload_path;
+  } else if (!environment.cache_home.empty()) {
+    engine->kv_folder = environment.cache_home + "/tempo9/kv";
+  }
+  return {};
 }
 
 Result<uint64_t> parse_bytes(const std::string& text) {
@@ -252,6 +283,7 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
     T9_TRY(engine.n_threads, threads_from_environment(*environment.threads));
   }
   engine.isa = environment.isa.value_or("");
+  T9_TRY(kv_offload_from_environment(environment, &engine));
   if (!api_key) api_key = environment.api_key;
   if (api_key && api_key->empty())
     return usage_error("--api-key: found an empty key, expected at least one character");

@@ -35,6 +35,10 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
 // "512M", "6G", "6GiB", "1073741824": bytes.
 Result<uint64_t> parse_bytes(const std::string& text);
 
+// AS_KV_OFFLOAD, _GB, _PATH into engine.kv_folder and kv_disk_bytes. Errors: kIo naming the
+// variable.
+Status kv_offload_from_environment(const Environment& environment, engine::EngineOptions* engine);
+
 // TEMPO9_THREADS. Errors: kIo naming it.
 Result<uint32_t> threads_from_environment(const std::string& text);
 

@@ -28,6 +28,35 @@ TEST(Options, Defaults) {
   EXPECT_EQ(options.server.host, "127.0.0.1");
 }
 
+engine::EngineOptions offload(Environment environment) {
+  const auto parsed = parse({"F.gguf"}, std::move(environment));
+  EXPECT_TRUE(parsed);
+  return parsed ? parsed->options.engine : engine::EngineOptions{};
+}
+
+TEST(Options, TheKvCacheIsKeptOnDiskUnlessSwitchedOff) {
+  EXPECT_EQ(offload({.cache_home = "/c"}).kv_folder, "/c/tempo9/kv");
+  EXPECT_EQ(offload({.cache_home = "/c"}).kv_disk_bytes, 16'000'000'000u);
+  EXPECT_EQ(offload({}).kv_folder, "");  // nowhere to put it
+  EXPECT_EQ(offload({.kv_offload = "1", .kv_offload_path = "/p", .cache_home = "/c"}).kv_folder,
+            "/p");
+  EXPECT_EQ(offload({.kv_offload_gb = "0.064", .kv_offload_path = "/p"}).kv_disk_bytes,
+            64'000'000u);
+  EXPECT_EQ(offload({.kv_offload = "0", .kv_offload_path = "/p", .cache_home = "/c"}).kv_folder,
+            "");
+  EXPECT_EQ(offload({.kv_offload_gb = "0", .cache_home = "/c"}).kv_folder, "");
+}
+
+TEST(Options, OddOffloadVariablesAreNamed) {
+  for (const char* text : {"many", "-1", "1G", "", "nan", "1e99"}) {
+    const auto parsed = parse({"F.gguf"}, {.kv_offload_gb = text});
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().code, ErrorCode::kIo);
+    EXPECT_NE(parsed.error().message.find("AS_KV_OFFLOAD_GB"), std::string::npos);
+  }
+  EXPECT_FALSE(parse({"F.gguf"}, {.kv_offload = "yes"}));
+}
+
 TEST(Options, AllFlags) {
   const auto parsed = parse({"F.gguf",
                              "--name",

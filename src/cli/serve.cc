@@ -118,6 +118,7 @@ class Serving {
     service_.name = options_.name;
     service_.format = options_.tool_parser;
     service_.log = [](const std::string& message) { fmt::print(stderr, "tempo9: {}\n", message); };
+    options_.engine.log = service_.log;
     T9_TRY(check_model(options_.engine));
     if (!options_.engine.script_path.empty()) {
       T9_TRY(check_regular("--script", options_.engine.script_path));

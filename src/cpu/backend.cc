@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "cpu/cpu.h"
 #include "cpu/experts.h"
+#include "cpu/kv_arena.h"
 #include "cpu/memory.h"
 #include "cpu/plan.h"
 #include "cpu/product.h"
@@ -19,12 +20,6 @@ namespace {
 size_t at(ops::TensorId id) { return static_cast<size_t>(id.index); }
 size_t at(ops::MatrixId id) { return static_cast<size_t>(id.index); }
 size_t at(ops::VectorId id) { return static_cast<size_t>(id.index); }
-
-// A KV layer's place in a page: its heads follow each other.
-struct LayerPlace {
-  size_t offset = 0;  // from the page's start
-  KvLayout head;
-};
 
 // Cells of one item (a run of rows and a kv head) that a thread takes together.
 struct CellPiece {
@@ -55,14 +50,22 @@ class CpuBackend final : public ops::Backend {
 
   Result<std::span<const float>> step(const ops::Batch& batch) override;
   void interrupt() override { interrupted_ = true; }
-  void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override;
-  void drop_page(ops::PageId page) override { arena_.release(page * page_bytes_, page_bytes_); }
-  uint64_t page_bytes() const override { return page_bytes_; }
+  void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override {
+    arena_.copy(from, to, n_tokens);
+  }
+  void drop_page(ops::PageId page) override { arena_.drop(page); }
+  void read_page(ops::PageId page, std::span<uint8_t> out) const override {
+    arena_.read(page, out);
+  }
+  void write_page(ops::PageId page, std::span<const uint8_t> bytes) override {
+    arena_.write(page, bytes);
+  }
+  uint64_t page_bytes() const override { return arena_.page_bytes(); }
   uint64_t weight_bytes() const override { return bytes_of(weights_); }
   std::string_view name() const override { return name_; }
+  std::string_view numerics() const override { return kNumerics; }
 
  private:
-  void plan_kv();
   Status plan_scratch();
   std::vector<const Weight*> weights_of(const std::vector<ops::MatrixId>& matrices) const;
   void lay_out_rows(const ops::Batch& batch);
@@ -90,9 +93,6 @@ class CpuBackend final : public ops::Backend {
     return id ? program_.vectors[at(id)].data() : nullptr;
   }
   float* row(const Activation& a, uint32_t r) const { return a.data + size_t{r} * a.width; }
-  uint8_t* head_place(ops::PageId page, const LayerPlace& layer, uint32_t kv_head) const {
-    return arena_.data() + page * page_bytes_ + layer.offset + layer.head.bytes() * kv_head;
-  }
 
   ops::Program program_;  // its matrices' bytes are not read after load()
   ops::BackendOptions options_;
@@ -106,9 +106,7 @@ class CpuBackend final : public ops::Backend {
   Memory logits_, scratch_, cells_;
   size_t scratch_bytes_ = 0;  // a thread
 
-  Memory arena_;
-  size_t page_bytes_ = 0;
-  std::vector<LayerPlace> layers_;
+  KvArena arena_;
 
   // The step that is running.
   const ops::Batch* batch_ = nullptr;
@@ -142,8 +140,7 @@ Status CpuBackend::load() {
   T9_TRY(plan_scratch());
   T9_TRY(logits_,
          Memory::reserve(size_t{options_.max_logit_rows} * program_.n_vocab * sizeof(float)));
-  plan_kv();
-  T9_TRY(arena_, Memory::reserve(page_bytes_ * options_.max_pages));
+  T9_TRY(arena_.reserve(program_, options_.kv_type, options_.max_pages));
   row_position_.resize(options_.max_rows);
   row_sequence_.resize(options_.max_rows);
   runs_.reserve(options_.max_rows);
@@ -162,15 +159,6 @@ std::vector<const Weight*> CpuBackend::weights_of(
   std::vector<const Weight*> out;
   for (const ops::MatrixId id : matrices) out.push_back(&weights_[at(id)]);
   return out;
-}
-
-void CpuBackend::plan_kv() {
-  size_t offset = 0;
-  for (const ops::KvLayer& layer : program_.kv_layers) {
-    layers_.push_back({offset, kv_layout(kv_format_, layer.head_dim)});
-    offset += layers_.back().head.bytes() * layer.n_kv_heads;
-  }
-  page_bytes_ = kv_page_bytes(program_, options_.kv_type);
 }
 
 Status CpuBackend::plan_scratch() {
@@ -305,7 +293,7 @@ void CpuBackend::product(const std::vector<Chunk>& chunks, const Activation& x, 
 void CpuBackend::run(const ops::RopeAppend& op) {
   const Activation& qkv = tensor(op.qkv);
   const ops::KvLayer& kv = program_.kv_layers[op.kv_layer];
-  const LayerPlace& place = layers_[op.kv_layer];
+  const KvArena::LayerPlace& place = arena_.layer(op.kv_layer);
   const auto n_pairs = static_cast<uint32_t>(program_.ropes[op.rope].inv_freq.size());
   const bool neox = program_.ropes[op.rope].neox;
   const auto append = kernels_.append_kv[static_cast<size_t>(kv_format_)];
@@ -327,7 +315,7 @@ void CpuBackend::run(const ops::RopeAppend& op) {
       const float* k = x + size_t{op.n_heads} * kv.head_dim;
       const float* v = k + size_t{kv.n_kv_heads} * kv.head_dim;
       for (uint32_t head = 0; head < kv.n_kv_heads; ++head) {
-        uint8_t* at_head = head_place(page, place, head);
+        uint8_t* at_head = arena_.head(page, place, head);
         append(k + size_t{head} * kv.head_dim, v + size_t{head} * kv.head_dim, kv.head_dim,
                row_position_[r] % ops::kPageTokens, at_head, at_head + place.head.v_offset());
       }
@@ -339,7 +327,7 @@ AttentionArgs CpuBackend::attention_args(const ops::Attention& op, uint32_t item
                                          uint32_t thread) const {
   const Activation &qkv = plan_.activations[at(op.qkv)], &out = plan_.activations[at(op.out)];
   const ops::KvLayer& kv = program_.kv_layers[op.kv_layer];
-  const LayerPlace& place = layers_[op.kv_layer];
+  const KvArena::LayerPlace& place = arena_.layer(op.kv_layer);
   const RowRun& rows = runs_[item / kv.n_kv_heads];
   const uint32_t kv_head = item % kv.n_kv_heads;
   AttentionArgs args;
@@ -356,8 +344,8 @@ AttentionArgs CpuBackend::attention_args(const ops::Attention& op, uint32_t item
   args.window = op.window;
   args.softcap = op.softcap;
   if (op.sinks) args.sinks = vector(op.sinks) + size_t{kv_head} * args.n_group_heads;
-  args.arena = arena_.data() + place.offset + place.head.bytes() * kv_head;
-  args.page_stride = page_bytes_;
+  args.arena = arena_.head_of_all(place, kv_head);
+  args.page_stride = arena_.page_bytes();
   args.v_offset = place.head.v_offset();
   args.pages = batch_->sequences[rows.sequence].pages.data();
   args.scratch = scratch_.data() + scratch_bytes_ * thread;
@@ -454,15 +442,6 @@ void CpuBackend::run(const ops::SelectRows& op) {
   for (uint32_t i = 0; i < n_rows_; ++i) {
     std::memcpy(row(out, i), row(in, batch_->logit_rows[i]), in.width * sizeof(float));
     quantize(out, i);
-  }
-}
-
-void CpuBackend::copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) {
-  for (size_t i = 0; i < layers_.size(); ++i) {
-    for (uint32_t head = 0; head < program_.kv_layers[i].n_kv_heads; ++head) {
-      copy_kv_keys(layers_[i].head, head_place(from, layers_[i], head),
-                   head_place(to, layers_[i], head), n_tokens);
-    }
   }
 }
 

@@ -20,6 +20,10 @@ std::vector<const KernelTable*> available_tables();
 // valid ones.
 Result<const KernelTable*> select_kernels(std::string_view name);
 
+// The version of what all tables compute alike (docs/determinism.md) and of the page layout. To be
+// raised with every change of either, or pages on disk would be taken for what they are not.
+inline constexpr std::string_view kNumerics = "cpu-1";
+
 // Of one page of 32 tokens, all layers.
 uint64_t kv_page_bytes(const ops::Program& program, ops::KvType type);
 

@@ -52,6 +52,9 @@ class TimedBackend final : public ops::Backend {
     filled_[to] = filled_[from] & static_cast<uint32_t>((uint64_t{1} << n_tokens) - 1);
   }
   void drop_page(ops::PageId) override {}
+  void read_page(ops::PageId, std::span<uint8_t>) const override {}
+  void write_page(ops::PageId, std::span<const uint8_t>) override {}
+  std::string_view numerics() const override { return "timed"; }
   uint64_t page_bytes() const override { return 1; }
   uint64_t weight_bytes() const override { return kWeightBytes; }
   std::string_view name() const override { return "timed"; }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <future>
+#include <map>
 #include <utility>
 #include <variant>
 
@@ -10,6 +12,7 @@
 #include "base/memory_limit.h"
 #include "cpu/cpu.h"
 #include "cpu/roofs.h"
+#include "engine/file_identity.h"
 #include "engine/model_executor.h"
 #include "engine/random_bits.h"
 #include "engine/script_executor.h"
@@ -25,12 +28,26 @@ namespace {
 constexpr uint32_t kPromptLogitRows = 64;
 // Left to the process beside weights and KV: activations, logits, requests.
 constexpr uint64_t kOtherMemory = uint64_t{256} << 20;
+// A twentieth of the machine's memory is left to others before free pages keep what they cache.
+constexpr uint64_t kReservedShare = 20;
 
 struct OpenFile {
   gguf::File file;
   std::unique_ptr<tokenizer::Tokenizer> tokenizer;
   ModelInfo info;
 };
+
+void count_parameters(const gguf::File& file, ModelInfo* info) {
+  std::map<DType, uint64_t> n_by_format;
+  uint64_t most = 0;
+  for (const gguf::Tensor& tensor : file.tensors()) {
+    info->n_parameters += tensor.n_elements();
+    const uint64_t n = n_by_format[tensor.type] += tensor.n_elements();
+    if (n <= most) continue;
+    most = n;
+    info->quantization = dtype_info(tensor.type).name;
+  }
+}
 
 Result<OpenFile> open_file(const std::string& path) {
   T9_TRY(gguf::File file, gguf::File::open(path));
@@ -48,13 +65,16 @@ Result<OpenFile> open_file(const std::string& path) {
   if (!chat_template.empty()) {
     info.chat_template = std::move(chat_template);
   }
+  count_parameters(file, &info);
+  T9_TRY(info.embedding_length, file.get_uint(info.architecture + ".embedding_length", 0));
   return OpenFile{std::move(file), std::move(tokenizer), std::move(info)};
 }
 
-StepLoopOptions loop_options(uint32_t max_batch, const Capacity& capacity) {
+StepLoopOptions loop_options(const EngineOptions& asked, const Capacity& capacity) {
   StepLoopOptions options;
-  options.limits.max_batch = max_batch;
-  options.limits.max_logit_rows = max_batch + kPromptLogitRows;
+  options.limits.max_batch = asked.max_batch;
+  options.limits.max_rows = std::max(asked.max_rows, asked.max_batch);
+  options.limits.max_logit_rows = asked.max_batch + kPromptLogitRows;
   options.n_pages = capacity.n_pages;
   options.max_length = capacity.length.max_length;
   options.cache_secret = {random_bits(), random_bits()};
@@ -79,10 +99,36 @@ uint64_t left_for_kv(uint64_t limit, uint64_t file_bytes) {
   return limit > taken ? limit - taken : 0;
 }
 
+// Pages on disk, if they are wanted and the folder can be used; else null, and the reason is
+// logged.
+std::unique_ptr<kv::DiskTier> open_disk(const EngineOptions& options, const ops::Program& program,
+                                        const ops::Backend& backend,
+                                        const Result<std::string>& file_hash) {
+  const auto give_up = [&](const Error& error) {
+    if (options.log) {
+      options.log(
+          fmt::format("no KV cache on disk: {} (AS_KV_OFFLOAD_PATH moves it, "
+                      "AS_KV_OFFLOAD=0 turns it off)",
+                      error.message));
+    }
+    return nullptr;
+  };
+  if (!file_hash) return give_up(file_hash.error());
+  auto store = kv::DiskStore::open(
+      {.folder = options.kv_folder,
+       .cap_bytes = options.kv_disk_bytes,
+       .identity = fmt::format("{} {} {} {} {}", *file_hash, hash_ropes(program.ropes),
+                               options.kv_type, backend.page_bytes(), backend.numerics()),
+       .page_bytes = backend.page_bytes()});
+  if (!store) return give_up(store.error());
+  return std::make_unique<kv::DiskTier>(*std::move(store), backend.page_bytes(), options.log);
+}
+
 // There are no pages behind a script's page numbers.
 class NoCopier final : public kv::PageCopier {
  public:
   void copy_page(kv::PageId, kv::PageId, uint32_t) override {}
+  void drop_page(kv::PageId) override {}
 };
 
 }  // namespace
@@ -116,7 +162,7 @@ Result<EngineParts> build_script_parts(const EngineOptions& options) {
     }
   }
   parts.n_ids = static_cast<uint32_t>(parts.tokenizer->size());
-  parts.loop = loop_options(options.max_batch, capacity);
+  parts.loop = loop_options(options, capacity);
   parts.clock = std::make_unique<SteadyClock>();
   parts.executor =
       std::make_unique<ScriptExecutor>(std::move(lines), parts.tokenizer.get(), parts.clock.get());
@@ -138,7 +184,7 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
                          left_for_kv(limit, open.info.file_bytes)));
 
   EngineParts parts;
-  parts.loop = loop_options(options.max_batch, capacity);
+  parts.loop = loop_options(options, capacity);
   ops::BackendOptions backend_options;
   backend_options.n_threads = options.n_threads > 0 ? options.n_threads : usable_cpus().n_cpus;
   backend_options.max_rows = parts.loop.limits.max_rows;
@@ -146,7 +192,23 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   backend_options.max_pages = capacity.n_pages;
   backend_options.kv_type = kv_type;
   backend_options.isa = options.isa;
+  // Hashed while the weights are packed: both read the file once.
+  std::future<Result<std::string>> file_hash;
+  if (!options.kv_folder.empty()) {
+    file_hash = std::async(std::launch::async, hash_files, open.file.shard_paths());
+  }
   T9_TRY(auto backend, cpu::make_backend(program, backend_options));
+  if (file_hash.valid()) {
+    parts.disk = open_disk(options, program, *backend, file_hash.get());
+  }
+  if (parts.disk) {
+    parts.loop.disk = parts.disk.get();
+    parts.loop.backend = backend.get();
+    parts.loop.cache_secret = parts.disk->secret();
+  }
+  parts.loop.page_bytes = backend->page_bytes();
+  parts.loop.available_memory = [] { return available_memory(); };
+  parts.loop.memory_reserve = memory_limit() / kReservedShare;
 
   parts.info = std::move(open.info);
   parts.info.max_length = capacity.length.max_length;

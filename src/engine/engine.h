@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/cache_report.h"
 #include "grammar/constraint.h"
+#include "kv/cache.h"
 #include "sampling/params.h"
 #include "tokenizer/tokenizer.h"
 
@@ -32,6 +34,7 @@ struct GenerateRequest {
       {};                        // alternatives a generated token (0 to 20); none: no logprobs
   bool prompt_logprobs = false;  // the same for the prompt's tokens (with n_logprobs)
   uint32_t choice = 0;           // part of the random stream's key
+  bool explain_cache = false;    // Usage::cache_report is wanted
   // What the reply must look like; none: anything. A script's line is held to it as far as it goes,
   // unless the line names another output format than rules_format.
   std::shared_ptr<const grammar::Rules> rules = {};
@@ -56,8 +59,10 @@ enum class FinishReason { kStop, kLength, kCancelled, kError };
 
 struct Usage {
   uint32_t prompt_tokens = 0;
-  uint32_t cached_tokens = 0;  // of the prompt, found in the prefix cache
+  uint32_t cached_tokens = 0;    // of the prompt, found in the prefix cache
+  kv::CachedTokens cached = {};  // the same by where they were found
   uint32_t completion_tokens = 0;
+  std::shared_ptr<const CacheReport> cache_report = {};  // with explain_cache, once it is known
 };
 
 // One increment of one request. Text is whole UTF-8 characters only and never shows a part of a
@@ -92,10 +97,16 @@ struct EngineOptions {
   uint32_t n_threads = 0;   // 0: by affinity and cgroup quota
   uint32_t max_length = 0;  // 0: the smaller of 32768 and the file's
   uint32_t max_batch = 16;
+  uint32_t max_rows = 512;  // of one step: the longest slice of a prompt
   std::string kv_type = "i16";
   uint64_t memory_bytes = 0;  // 0: no cap of ours
   std::string isa;            // TEMPO9_CPU_ISA
   std::string script_path;    // script mode instead of a model
+  // Where computed pages outlive the process; empty: nowhere. What cannot be used is logged and
+  // done without.
+  std::string kv_folder;
+  uint64_t kv_disk_bytes = 0;                             // cap on all files of it
+  std::function<void(const std::string&)> log = nullptr;  // trouble that no client sees; any thread
 };
 
 struct ModelInfo {
@@ -104,6 +115,9 @@ struct ModelInfo {
   std::string path;
   uint32_t max_length = 0;  // tokens a request may hold, prompt and reply
   uint64_t file_bytes = 0;
+  uint64_t n_parameters = 0;      // 0: no file
+  std::string quantization;       // the format that holds most of them: "Q4_K"; empty: no file
+  uint64_t embedding_length = 0;  // 0: unknown
   std::string backend;
   uint32_t n_threads = 0;  // in use
   bool is_script = false;  // replies come from a script
@@ -141,6 +155,8 @@ class Engine {
   virtual const ModelInfo& info() const = 0;
   virtual const tokenizer::Tokenizer& tokenizer() const = 0;
   virtual Stats stats() const = 0;
+  // Of the last requests, oldest first.
+  virtual std::vector<CacheReport> cache_reports() const { return {}; }
 };
 
 }  // namespace tempo9::engine

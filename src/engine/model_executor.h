@@ -62,6 +62,7 @@ class BackendCopier final : public kv::PageCopier {
   void copy_page(kv::PageId from, kv::PageId to, uint32_t n_tokens) override {
     backend_->copy_page(from, to, n_tokens);
   }
+  void drop_page(kv::PageId page) override { backend_->drop_page(page); }
 
  private:
   ops::Backend* backend_;

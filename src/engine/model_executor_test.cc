@@ -22,6 +22,9 @@ class StubBackend final : public ops::Backend {
     copied = {from, to, n_tokens};
   }
   void drop_page(ops::PageId) override {}
+  void read_page(ops::PageId, std::span<uint8_t>) const override {}
+  void write_page(ops::PageId, std::span<const uint8_t>) override {}
+  std::string_view numerics() const override { return "stub"; }
   uint64_t page_bytes() const override { return 1; }
   uint64_t weight_bytes() const override { return 1; }
   std::string_view name() const override { return "stub"; }

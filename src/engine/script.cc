@@ -6,46 +6,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/base64.h"
+
 namespace tempo9::engine {
 namespace {
 
 using Json = nlohmann::json;
 
 constexpr double kMaxMilliseconds = 24.0 * 3600.0 * 1000.0;
-
-std::optional<std::string> decode_base64(std::string_view text) {
-  while (!text.empty() && text.back() == '=' && text.size() % 4 != 1) {
-    text.remove_suffix(1);
-    if (text.size() % 4 == 2 || text.empty() || text.back() != '=') {
-      break;
-    }
-  }
-  std::string bytes;
-  uint32_t bits = 0;
-  int n_bits = 0;
-  for (const char c : text) {
-    uint32_t value = 0;
-    if (c >= 'A' && c <= 'Z') {
-      value = static_cast<uint32_t>(c - 'A');
-    } else if (c >= 'a' && c <= 'z') {
-      value = static_cast<uint32_t>(c - 'a') + 26;
-    } else if (c >= '0' && c <= '9') {
-      value = static_cast<uint32_t>(c - '0') + 52;
-    } else if (c == '+' || c == '/') {
-      value = c == '+' ? 62 : 63;
-    } else {
-      return std::nullopt;
-    }
-    bits = (bits << 6 | value) & 0xffffffu;
-    n_bits += 6;
-    if (n_bits >= 8) {
-      n_bits -= 8;
-      bytes.push_back(static_cast<char>(bits >> n_bits & 0xffu));
-    }
-  }
-  const bool is_whole = n_bits < 6 && (bits & ((1u << n_bits) - 1)) == 0;
-  return is_whole ? std::optional(bytes) : std::nullopt;
-}
 
 // Reads one line's fields. Each reader returns what is wrong, without the place.
 class LineReader {

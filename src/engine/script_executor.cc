@@ -178,7 +178,7 @@ Clock::Nanoseconds ScriptExecutor::due(Playing* playing, const sched::Slice& sli
   const auto n_prompt = static_cast<uint32_t>(playing->request->prompt.size());
   if (slice.n_past < n_prompt) {
     const auto n_end = std::min(n_prompt, slice.n_past + n_rows);
-    ms += playing->prefill_ms * (n_end - slice.n_past) / (n_prompt - slice.n_cached);
+    ms += playing->prefill_ms * (n_end - slice.n_past) / (n_prompt - slice.cached.total());
   }
   const bool says_something = playing->next + 1 < playing->increments.size();
   if (slice.samples && n_rows == slice.tokens.size() && says_something) {

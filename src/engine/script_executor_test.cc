@@ -14,6 +14,7 @@ namespace {
 class NoCopier final : public kv::PageCopier {
  public:
   void copy_page(kv::PageId, kv::PageId, uint32_t) override {}
+  void drop_page(kv::PageId) override {}
 };
 
 struct Heard {

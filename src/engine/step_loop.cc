@@ -6,6 +6,12 @@
 #include "base/check.h"
 
 namespace tempo9::engine {
+namespace {
+
+// How often the machine's memory is looked at: reading it takes tens of microseconds.
+constexpr uint64_t kStepsBetweenLooks = 64;
+
+}  // namespace
 
 StepLoop::StepLoop(const StepLoopOptions& options, const tokenizer::Tokenizer* tokenizer,
                    Executor* executor, kv::PageCopier* copier)
@@ -13,8 +19,12 @@ StepLoop::StepLoop(const StepLoopOptions& options, const tokenizer::Tokenizer* t
       tokenizer_(tokenizer),
       executor_(executor),
       cache_(options.n_pages, options.cache_secret, copier),
-      scheduler_(options.limits, &cache_) {
+      scheduler_(options.limits, &cache_),
+      reporter_(tokenizer) {
   T9_CHECK(uint64_t{options.n_pages} * kv::kPageTokens >= options.max_length);
+  if (options.disk != nullptr) {
+    offload_.emplace(&cache_, options.disk, options.backend);
+  }
 }
 
 void StepLoop::submit(RequestId id, GenerateRequest request, uint64_t seed, EventSink sink) {
@@ -26,9 +36,18 @@ void StepLoop::submit(RequestId id, GenerateRequest request, uint64_t seed, Even
   active->sink = std::move(sink);
   active->seed = seed;
   active->format = executor_->start(id, active->request, seed);
-  scheduler_.add({id, active->request.prompt, active->request.prompt_logprobs});
-  const bool inserted = active_.emplace(id, std::move(active)).second;
+  const auto [it, inserted] = active_.emplace(id, std::move(active));
   T9_CHECK(inserted);
+  const GenerateRequest& kept = it->second->request;
+  // One that wants all logits computes all of its prompt anyway.
+  if (!offload_ || kept.prompt_logprobs || !offload_->begin(id, kept.prompt)) {
+    schedule(id);
+  }
+}
+
+void StepLoop::schedule(RequestId id) {
+  const GenerateRequest& request = active_.at(id)->request;
+  scheduler_.add({id, request.prompt, request.prompt_logprobs});
 }
 
 void StepLoop::cancel(RequestId id) {
@@ -41,6 +60,7 @@ void StepLoop::cancel(RequestId id) {
   Event event;
   active->reply.end({.reason = FinishReason::kCancelled}, &event);
   send(active.get(), std::move(event));
+  remember(active.get());
 }
 
 void StepLoop::end_all(const Event::Finish& finish) {
@@ -55,9 +75,30 @@ void StepLoop::end_all(const Event::Finish& finish) {
 }
 
 void StepLoop::drop(RequestId id) {
+  if (offload_) {
+    offload_->cancel(id);
+  }
   scheduler_.remove(id);
   executor_->end(id);
   active_.erase(id);
+}
+
+// The next turn of the conversation begins with prompt and reply.
+void StepLoop::remember(Active* active) {
+  std::vector<TokenId> tokens = std::move(active->request.prompt);
+  tokens.insert(tokens.end(), active->output.begin(), active->output.end());
+  reporter_.remember(std::move(tokens));
+}
+
+void StepLoop::report_lookup(RequestId id, Active* active) {
+  CacheReport report = reporter_.report(active->request.prompt, active->cached);
+  report.request = id;
+  if (options_.on_report) {
+    options_.on_report(report);
+  }
+  if (active->request.explain_cache) {
+    active->report = std::make_shared<const CacheReport>(std::move(report));
+  }
 }
 
 void StepLoop::send(Active* active, Event event) {
@@ -65,8 +106,10 @@ void StepLoop::send(Active* active, Event event) {
   event.seed = active->seed;
   event.prompt_done = active->prompt_done;
   event.usage = {.prompt_tokens = static_cast<uint32_t>(active->request.prompt.size()),
-                 .cached_tokens = active->n_cached,
-                 .completion_tokens = active->reply.n_tokens()};
+                 .cached_tokens = active->cached.total(),
+                 .cached = active->cached,
+                 .completion_tokens = active->reply.n_tokens(),
+                 .cache_report = active->report};
   active->sink(std::move(event));
 }
 
@@ -91,7 +134,10 @@ std::optional<Event> StepLoop::event_of(Active* active, const sched::Slice& slic
                                         SliceOutcome outcome) {
   Event event;
   const auto n_prompt = static_cast<uint32_t>(active->request.prompt.size());
-  active->n_cached = slice.n_cached;
+  active->cached = slice.cached;
+  if (!std::exchange(active->looked_up, true)) {
+    report_lookup(slice.id, active);
+  }
   const uint32_t n_done = std::min(n_prompt, slice.n_past + outcome.n_rows);
   bool has_news = n_done > active->prompt_done;
   active->prompt_done = std::max(active->prompt_done, n_done);
@@ -121,8 +167,20 @@ std::optional<Event> StepLoop::event_of(Active* active, const sched::Slice& slic
 }
 
 std::optional<Clock::Nanoseconds> StepLoop::step() {
+  if (offload_) {
+    for (const RequestId id : offload_->poll()) {
+      schedule(id);
+    }
+  }
+  if (n_steps_ % kStepsBetweenLooks == 0) {
+    relieve_memory();
+  }
   const std::span<const sched::Slice> slices = scheduler_.plan();
-  T9_CHECK(!slices.empty());
+  if (slices.empty()) {
+    T9_CHECK(offload_ && offload_->has_waiting());
+    return kUntilWoken;
+  }
+  const auto begin = options_.clock != nullptr ? options_.clock->now() : Clock::Nanoseconds{0};
   auto outcomes = executor_->step(slices);
   ++n_steps_;
   if (!outcomes) {
@@ -150,13 +208,17 @@ std::optional<Clock::Nanoseconds> StepLoop::step() {
       results[i].tokens.push_back(info.id);
     }
     Active* active = active_.at(slices[i].id).get();
+    for (const sched::TokenId id : results[i].tokens) {
+      active->output.push_back(id);
+    }
     if (auto event = event_of(active, slices[i], std::move(outcome))) {
       messages.push_back({slices[i].id, std::move(*event)});
     }
     // A sequence that goes on needs a token to go on from.
     T9_CHECK(!samples || active->reply.ended() || !results[i].tokens.empty());
   }
-  scheduler_.apply(results);
+  const auto end = options_.clock != nullptr ? options_.clock->now() : Clock::Nanoseconds{0};
+  scheduler_.apply(results, std::chrono::duration<double, std::milli>(end - begin).count());
 
   // Pages and places are free before a client learns that its request has ended.
   for (Message& message : messages) {
@@ -168,13 +230,40 @@ std::optional<Clock::Nanoseconds> StepLoop::step() {
     const std::unique_ptr<Active> active = std::move(it->second);
     drop(message.id);
     send(active.get(), std::move(message.event));
+    remember(active.get());
   }
   return any_done ? std::nullopt : std::optional(executor_->next_due());
 }
 
+void StepLoop::rest() {
+  if (offload_) {
+    offload_->poll();
+  }
+  relieve_memory();
+}
+
+void StepLoop::relieve_memory() {
+  if (!options_.available_memory) {
+    return;
+  }
+  const uint64_t available = options_.available_memory();
+  const bool is_short = available < options_.memory_reserve;
+  cache_.set_thrifty(is_short);
+  if (is_short) {
+    const uint64_t n_pages = (options_.memory_reserve - available) / options_.page_bytes + 1;
+    cache_.give_back(static_cast<uint32_t>(std::min<uint64_t>(n_pages, options_.n_pages)));
+  }
+}
+
+void StepLoop::drain_to_disk(std::chrono::steady_clock::time_point until) {
+  if (offload_) {
+    offload_->drain(until);
+  }
+}
+
 Stats StepLoop::stats() const {
   return {.n_running = scheduler_.n_running(),
-          .n_waiting = scheduler_.n_waiting(),
+          .n_waiting = static_cast<uint32_t>(active_.size()) - scheduler_.n_running(),
           .n_steps = n_steps_};
 }
 

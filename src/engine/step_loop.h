@@ -1,15 +1,19 @@
 // The engine without its thread: requests in, steps, events out. Tests drive it step by step.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
+#include "engine/cache_report.h"
 #include "engine/engine.h"
 #include "engine/executor.h"
+#include "engine/offload.h"
 #include "engine/reply.h"
 #include "kv/cache.h"
 #include "sched/scheduler.h"
@@ -22,6 +26,17 @@ struct StepLoopOptions {
   uint32_t n_pages = 0;     // hold at least max_length tokens
   uint32_t max_length = 0;  // tokens a request may hold
   kv::HashKey cache_secret = {};
+  // Pages on disk; null: none. Both outlive the loop.
+  kv::DiskTier* disk = nullptr;
+  ops::Backend* backend = nullptr;  // whose pages they are
+  // What the machine has left. Below memory_reserve the memory of free pages goes back, so that
+  // what is cached never presses on what others need. Null: never short.
+  std::function<uint64_t()> available_memory = nullptr;
+  uint64_t memory_reserve = 0;
+  uint64_t page_bytes = 1;
+  // Told of each request when its prompt has been looked up.
+  std::function<void(const CacheReport&)> on_report = nullptr;
+  const Clock* clock = nullptr;  // tells how long steps take; null: slices are not sized by time
 };
 
 // Threads: one at a time. Sinks are called inside submit, cancel and step.
@@ -38,8 +53,17 @@ class StepLoop {
   void end_all(const Event::Finish& finish);
 
   bool is_idle() const { return active_.empty(); }
+  // A step returned this: nothing can be done before the disk has answered.
+  static constexpr Clock::Nanoseconds kUntilWoken = Clock::Nanoseconds::max();
   // One step. A time when nothing could be done before it, else none. Requires: not idle.
   std::optional<Clock::Nanoseconds> step();
+  // Between requests: hands on what is to be written to disk, gives memory back.
+  void rest();
+  // rest() would have something to do at once; and in a while.
+  bool is_restless() const { return offload_ && offload_->can_hand_on(); }
+  bool may_give_back() const { return options_.available_memory && cache_.n_warm_pages() > 0; }
+  // Writes what is computed and not on disk yet, until then at most.
+  void drain_to_disk(std::chrono::steady_clock::time_point until);
 
   Stats stats() const;
   Status check_integrity() const { return scheduler_.check_integrity(); }
@@ -58,7 +82,10 @@ class StepLoop {
     uint32_t max_new = 0;
     std::string format;
     std::vector<TokenInfo> prompt_infos;  // with prompt_logprobs, as far as the prompt is read
-    uint32_t n_cached = 0;
+    kv::CachedTokens cached;
+    bool looked_up = false;
+    std::vector<TokenId> output;
+    std::shared_ptr<const CacheReport> report;
     uint32_t prompt_done = 0;
   };
 
@@ -67,12 +94,18 @@ class StepLoop {
   void send(Active* active, Event event);
   void fail_step(std::span<const sched::Slice> slices, const Error& error);
   void drop(RequestId id);
+  void schedule(RequestId id);
+  void relieve_memory();
+  void remember(Active* active);
+  void report_lookup(RequestId id, Active* active);
 
   StepLoopOptions options_;
   const tokenizer::Tokenizer* tokenizer_;
   Executor* executor_;
   kv::Cache cache_;
   sched::Scheduler scheduler_;
+  std::optional<Offload> offload_;
+  CacheReporter reporter_;
   std::unordered_map<RequestId, std::unique_ptr<Active>> active_;
   uint64_t n_steps_ = 0;
 };

@@ -115,6 +115,32 @@ TEST(StepLoop, AReplyWithItsUsageAndSeed) {
   EXPECT_EQ(f.heard[id].seed, 77u);
 }
 
+TEST(StepLoop, MemoryOfFreePagesGoesBackWhenTheMachineIsShort) {
+  Fixture f;
+  uint64_t available = 100;
+  StepLoopOptions options{{}, 64, 256, {1, 2}};
+  options.available_memory = [&] { return available; };
+  options.memory_reserve = 50;
+  options.page_bytes = 10;
+  StepLoop loop(options, f.tokenizer.get(), &f.executor, &f.copier);
+  GenerateRequest request = ascii_request(std::vector<TokenId>(200, 'a'), 1.0f, 4);
+  uint32_t n_cached = 0;
+  const auto ask = [&](RequestId id) {
+    loop.submit(id, request, 1, [&](Event&& event) { n_cached = event.usage.cached_tokens; });
+    while (!loop.is_idle()) loop.step();
+  };
+  ask(101);
+  loop.rest();
+  ask(102);
+  EXPECT_EQ(n_cached, 199u);
+  available = 15;  // (50 - 15) / 10 + 1: four of the eight pages
+  loop.rest();
+  available = 100;
+  ask(103);
+  EXPECT_EQ(n_cached, 128u);
+  EXPECT_TRUE(loop.may_give_back());
+}
+
 TEST(StepLoop, TheContextsEndIsALength) {  // B55
   Fixture f(64, 256);
   GenerateRequest request = ascii_request(std::vector<TokenId>(250, 'a'), 1.0f, 100);
@@ -288,7 +314,6 @@ TEST(StepLoop, AThousandRandomRequestsEqualTheTwin) {
     Fixture f(n_pages, 300,
               {.max_batch = static_cast<uint32_t>(1 + below(8)),
                .max_rows = static_cast<uint32_t>(8 + below(100)),
-               .shared_rows = static_cast<uint32_t>(1 + below(40)),
                .max_logit_rows = static_cast<uint32_t>(9 + below(20))});
     std::map<RequestId, bool> cancelled;
     while (f.last_id < 100 || !f.loop.is_idle()) {

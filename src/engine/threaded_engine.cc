@@ -7,8 +7,24 @@
 #include "engine/validate.h"
 
 namespace tempo9::engine {
+namespace {
+
+// Pages that are not on disk when the engine stops are written for this long. Replies had their
+// time before (cli/serve.cc), and all is gone in 10 s.
+constexpr std::chrono::milliseconds kDiskDrainTime{2'500};
+// How often an idle engine that holds cached pages looks whether others need the memory.
+constexpr std::chrono::seconds kMemoryLookTime{30};
+constexpr size_t kReports = 32;
+
+}  // namespace
 
 ThreadedEngine::ThreadedEngine(EngineParts parts) : parts_(std::move(parts)) {
+  parts_.loop.clock = parts_.clock.get();
+  parts_.loop.on_report = [this](const CacheReport& report) {
+    const std::lock_guard lock(mutex_);
+    reports_.push_back(report);
+    if (reports_.size() > kReports) reports_.pop_front();
+  };
   thread_ = std::jthread([this] { run(); });
 }
 
@@ -55,6 +71,11 @@ Stats ThreadedEngine::stats() const {
   return stats;
 }
 
+std::vector<CacheReport> ThreadedEngine::cache_reports() const {
+  const std::lock_guard lock(mutex_);
+  return {reports_.begin(), reports_.end()};
+}
+
 void ThreadedEngine::publish(const Stats& stats) {
   const std::lock_guard lock(mutex_);
   stats_ = stats;
@@ -71,16 +92,18 @@ bool ThreadedEngine::receive(StepLoop* loop, bool must_wait,
   std::vector<Message> messages;
   {
     std::unique_lock lock(mutex_);
-    while (must_wait && inbox_.empty() && !stopping_) {
-      if (!until) {
+    const Clock::Nanoseconds deadline = until.value_or(StepLoop::kUntilWoken);
+    while (must_wait && inbox_.empty() && !stopping_ && !disk_changed_) {
+      if (deadline == StepLoop::kUntilWoken) {
         changed_.wait(lock);
-      } else if (parts_.clock->now() < *until) {
-        parts_.clock->wait_until(lock, changed_, *until);
+      } else if (parts_.clock->now() < deadline) {
+        parts_.clock->wait_until(lock, changed_, deadline);
       } else {
         break;
       }
     }
     messages.swap(inbox_);
+    disk_changed_ = false;
     if (stopping_) {
       inbox_.swap(messages);
       return false;
@@ -98,11 +121,19 @@ bool ThreadedEngine::receive(StepLoop* loop, bool must_wait,
 
 void ThreadedEngine::run_until_stopped(StepLoop* loop) {
   std::optional<Clock::Nanoseconds> due;
-  while (receive(loop, loop->is_idle() || due.has_value(), loop->is_idle() ? std::nullopt : due)) {
+  while (receive(loop, loop->is_idle() ? !loop->is_restless() : due.has_value(), due)) {
     due.reset();
     if (!loop->is_idle()) {
       publish(loop->stats());  // a step may be long
       due = loop->step();
+    } else {
+      loop->rest();
+    }
+    if (loop->is_idle()) {
+      due.reset();
+      if (loop->may_give_back()) {
+        due = parts_.clock->now() + kMemoryLookTime;
+      }
     }
     publish(loop->stats());
   }
@@ -110,6 +141,15 @@ void ThreadedEngine::run_until_stopped(StepLoop* loop) {
 
 void ThreadedEngine::run() {
   StepLoop loop(parts_.loop, parts_.tokenizer.get(), parts_.executor.get(), parts_.copier.get());
+  if (parts_.disk) {
+    parts_.disk->set_changed([this] {
+      {
+        const std::lock_guard lock(mutex_);
+        disk_changed_ = true;
+      }
+      changed_.notify_all();
+    });
+  }
   Event::Finish finish{.reason = FinishReason::kCancelled};
   std::string failure;
   try {
@@ -133,6 +173,10 @@ void ThreadedEngine::run() {
   }
   loop.end_all(finish);
   publish(loop.stats());
+  if (parts_.disk) {
+    loop.drain_to_disk(std::chrono::steady_clock::now() + kDiskDrainTime);
+    parts_.disk->set_changed(nullptr);
+  }
 }
 
 }  // namespace tempo9::engine

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -23,6 +24,7 @@ struct EngineParts {
   StepLoopOptions loop;
   std::unique_ptr<Clock> clock;
   std::unique_ptr<tokenizer::Tokenizer> tokenizer;
+  std::unique_ptr<kv::DiskTier> disk;  // null: none; loop.disk points to it
   std::unique_ptr<Executor> executor;
   std::unique_ptr<kv::PageCopier> copier;
 };
@@ -38,6 +40,7 @@ class ThreadedEngine final : public Engine {
   const ModelInfo& info() const override { return parts_.info; }
   const tokenizer::Tokenizer& tokenizer() const override { return *parts_.tokenizer; }
   Stats stats() const override;
+  std::vector<CacheReport> cache_reports() const override;
 
  private:
   struct Submission {
@@ -62,11 +65,13 @@ class ThreadedEngine final : public Engine {
   std::atomic<RequestId> next_id_{1};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Message> inbox_;  // guarded by mutex_
-  bool stopping_ = false;       // guarded by mutex_
-  std::string failure_;         // guarded by mutex_; why the thread is gone, if it is
-  Stats stats_;                 // guarded by mutex_
-  std::jthread thread_;         // last: it uses all of the above
+  std::vector<Message> inbox_;       // guarded by mutex_
+  bool stopping_ = false;            // guarded by mutex_
+  bool disk_changed_ = false;        // guarded by mutex_
+  std::string failure_;              // guarded by mutex_; why the thread is gone, if it is
+  Stats stats_;                      // guarded by mutex_
+  std::deque<CacheReport> reports_;  // guarded by mutex_; oldest first
+  std::jthread thread_;              // last: it uses all of the above
 };
 
 }  // namespace tempo9::engine

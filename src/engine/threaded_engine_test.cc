@@ -38,6 +38,7 @@ EngineParts fake_parts(bool steps_hang = false) {
 class NoCopier final : public kv::PageCopier {
  public:
   void copy_page(kv::PageId, kv::PageId, uint32_t) override {}
+  void drop_page(kv::PageId) override {}
 };
 
 EngineParts script_parts(std::string_view script, bool auto_advance) {

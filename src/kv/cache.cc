@@ -38,11 +38,13 @@ Lease::~Lease() {
   }
 }
 
-uint32_t Lease::n_cached() const { return cache_->tables_[table_].n_cached; }
+uint32_t Lease::n_cached() const { return cached().total(); }
+CachedTokens Lease::cached() const { return cache_->tables_[table_].cached; }
+PrefixKey Lease::chain() const { return cache_->tables_[table_].chain; }
 std::span<const PageId> Lease::pages() const { return cache_->tables_[table_].pages; }
 bool Lease::extend(uint32_t n_tokens) { return cache_->extend(&cache_->tables_[table_], n_tokens); }
-void Lease::commit(std::span<const TokenId> tokens) {
-  cache_->commit(&cache_->tables_[table_], tokens);
+void Lease::commit(std::span<const TokenId> tokens, Origin origin) {
+  cache_->commit(&cache_->tables_[table_], tokens, origin);
 }
 uint32_t Lease::n_missing_pages(uint32_t n_tokens) const {
   const auto n_have = static_cast<uint32_t>(cache_->tables_[table_].pages.size());
@@ -50,9 +52,9 @@ uint32_t Lease::n_missing_pages(uint32_t n_tokens) const {
 }
 
 Cache::Cache(uint32_t n_pages, const HashKey& secret, PageCopier* copier)
-    : secret_(secret), copier_(copier), pool_(n_pages), contents_(n_pages) {}
+    : secret_(secret), copier_(copier), pool_(n_pages) {}
 
-Lease Cache::match_prefix(std::span<const TokenId> tokens, uint32_t limit) {
+Lease Cache::match_prefix(std::span<const TokenId> tokens, uint32_t limit, bool counts) {
   tokens = tokens.first(std::min<size_t>(tokens.size(), limit));
   const uint32_t index = new_table();
   Table& table = tables_[index];
@@ -63,6 +65,7 @@ Lease Cache::match_prefix(std::span<const TokenId> tokens, uint32_t limit) {
     if (page == kNoPage) {
       break;
     }
+    count_hit(&table, page, kPageTokens, counts);
     pool_.hold(page);
     table.pages.push_back(page);
     table.chain = key;
@@ -70,10 +73,21 @@ Lease Cache::match_prefix(std::span<const TokenId> tokens, uint32_t limit) {
   }
   find_tail(&table, tokens.subspan(table.n_committed));
   if (table.tail_source != kNoPage) {
+    count_hit(&table, table.tail_source, table.n_tail, counts);
     pool_.hold(table.tail_source);
   }
-  table.n_cached = table.n_committed + table.n_tail;
   return Lease(this, index);
+}
+
+void Cache::count_hit(Table* table, PageId page, uint32_t n_tokens, bool counts) {
+  CachedTokens& cached = table->cached;
+  bool& from_disk = contents_[page].from_disk;
+  if (from_disk) {
+    cached.disk += n_tokens;
+    from_disk = !counts;
+  } else {
+    (pool_.is_free(page) ? cached.ram : cached.live) += n_tokens;
+  }
 }
 
 PageId Cache::find_full(const PrefixKey& parent, std::span<const TokenId> tokens,
@@ -128,8 +142,36 @@ void Cache::close(uint32_t table_index) {
 PageId Cache::take_page() {
   const PageId page = pool_.take();
   T9_CHECK(page != kNoPage);
+  if (contents_.size() < pool_.n_used()) {
+    contents_.resize(pool_.n_used());
+  }
   forget(page);
   return page;
+}
+
+uint32_t Cache::give_back(uint32_t n) {
+  uint32_t n_given = 0;
+  for (; n_given < n; ++n_given) {
+    const PageId page = pool_.give_back();
+    if (page == kNoPage) {
+      break;
+    }
+    forget(page);
+    copier_->drop_page(page);
+  }
+  return n_given;
+}
+
+std::optional<Cache::WholePage> Cache::next_whole_page() {
+  while (!whole_pages_.empty()) {
+    const auto [page, key] = whole_pages_.front();
+    whole_pages_.pop_front();
+    const Content& content = contents_[page];
+    if (content.n_tokens == kPageTokens && content.key == key) {
+      return WholePage{page, content.parent, key, content.span()};
+    }
+  }
+  return std::nullopt;
 }
 
 bool Cache::extend(Table* table, uint32_t n_tokens) {
@@ -156,8 +198,8 @@ bool Cache::extend(Table* table, uint32_t n_tokens) {
   return true;
 }
 
-void Cache::commit(Table* table, std::span<const TokenId> tokens) {
-  T9_CHECK(tokens.size() >= table->n_committed && tokens.size() >= table->n_cached &&
+void Cache::commit(Table* table, std::span<const TokenId> tokens, Origin origin) {
+  T9_CHECK(tokens.size() >= table->n_committed && tokens.size() >= table->cached.total() &&
            pages_for(static_cast<uint32_t>(tokens.size())) <= table->pages.size());
   while (table->n_committed < tokens.size()) {
     const uint32_t index = table->n_committed / kPageTokens;
@@ -175,11 +217,11 @@ void Cache::commit(Table* table, std::span<const TokenId> tokens) {
         pool_.release(page, false);
         page = known;
       } else {
-        learn(page, table->chain, page_tokens);
+        learn(page, table->chain, page_tokens, origin);
       }
       table->chain = key;
     } else {
-      learn(page, table->chain, page_tokens);
+      learn(page, table->chain, page_tokens, origin);
     }
     table->n_committed = begin + n;
   }
@@ -187,10 +229,12 @@ void Cache::commit(Table* table, std::span<const TokenId> tokens) {
 
 // Requires: what is known of the page, if anything, is the beginning of these tokens after the same
 // parent.
-void Cache::learn(PageId page, const PrefixKey& parent, std::span<const TokenId> tokens) {
+void Cache::learn(PageId page, const PrefixKey& parent, std::span<const TokenId> tokens,
+                  Origin origin) {
   Content& content = contents_[page];
   if (content.n_tokens == 0) {
     content.parent = parent;
+    content.from_disk = origin == Origin::kDisk;
     content.previous_sibling = kNoPage;
     const auto [it, inserted] = first_child_.try_emplace(parent, page);
     content.next_sibling = inserted ? kNoPage : std::exchange(it->second, page);
@@ -204,6 +248,9 @@ void Cache::learn(PageId page, const PrefixKey& parent, std::span<const TokenId>
     content.key = extend_key(secret_, parent, tokens);
     // A hash collision with other tokens (never seen by anyone) leaves the older page in the index.
     full_pages_.try_emplace(content.key, page);
+    if (lists_whole_pages_ && origin == Origin::kComputed) {
+      whole_pages_.emplace_back(page, content.key);
+    }
   }
 }
 

@@ -4,8 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -21,7 +24,24 @@ class PageCopier {
   virtual ~PageCopier() = default;
   // Copies the first n_tokens positions of a page, all layers.
   virtual void copy_page(PageId from, PageId to, uint32_t n_tokens) = 0;
+  // The page's memory may go back to the system; its content is not asked for again.
+  virtual void drop_page(PageId page) = 0;
 };
+
+// Prompt tokens that were found, by where their pages were: held by a running sequence, free but
+// still in memory, or brought from disk for this request.
+struct CachedTokens {
+  uint32_t live = 0, ram = 0, disk = 0;
+  uint32_t total() const { return live + ram + disk; }
+  CachedTokens& operator+=(const CachedTokens& other) {
+    live += other.live, ram += other.ram, disk += other.disk;
+    return *this;
+  }
+  bool operator==(const CachedTokens&) const = default;
+};
+
+// Where a page's KV came from.
+enum class Origin { kComputed, kDisk };
 
 class Cache;
 
@@ -34,8 +54,11 @@ class Lease {
   Lease& operator=(Lease&& other) noexcept;
   ~Lease();
 
+  // The key of the whole pages that are committed or were found.
+  PrefixKey chain() const;
   // Tokens of the prompt that need not be computed.
   uint32_t n_cached() const;
+  CachedTokens cached() const;
   // Page i holds positions [32 i, 32 i + 32).
   std::span<const PageId> pages() const;
   // Makes the pages cover n_tokens positions. False, and nothing has changed, when too few pages
@@ -47,7 +70,7 @@ class Lease {
   // turns out to hold the same as one that is already known is given back, and the known one takes
   // its place: pages() may change. Requires: tokens begins with what was committed or found before,
   // and the pages cover it.
-  void commit(std::span<const TokenId> tokens);
+  void commit(std::span<const TokenId> tokens, Origin origin = Origin::kComputed);
 
  private:
   friend class Cache;
@@ -72,10 +95,36 @@ class Cache {
 
   // Finds the longest known prefix of tokens, at most limit of them, and pins it: one walk. A hit
   // may end inside a page: that part is copied when the lease is first extended.
-  Lease match_prefix(std::span<const TokenId> tokens, uint32_t limit);
+  Lease match_prefix(std::span<const TokenId> tokens, uint32_t limit) {
+    return match_prefix(tokens, limit, /*counts=*/true);
+  }
+  // The same for someone who brings pages in for a request that is still to come: what it finds is
+  // not counted as used.
+  Lease pin_prefix(std::span<const TokenId> tokens) {
+    return match_prefix(tokens, static_cast<uint32_t>(tokens.size()), /*counts=*/false);
+  }
 
   uint32_t n_pages() const { return pool_.n_pages(); }
   uint32_t n_free_pages() const { return pool_.n_free(); }
+  uint32_t n_warm_pages() const { return pool_.n_warm(); }
+  uint32_t n_resident_pages() const { return pool_.n_resident(); }
+
+  // Gives the memory of up to n free pages back, those without content first, then the oldest.
+  // Returns how many.
+  uint32_t give_back(uint32_t n);
+  // Memory is short: free pages are used again before more memory is touched.
+  void set_thrifty(bool thrifty) { pool_.set_thrifty(thrifty); }
+
+  // For a tier below: whole computed pages, in the order in which they became whole (parents before
+  // children), each once. Spans are valid until the page is handed out again.
+  struct WholePage {
+    PageId page = kNoPage;
+    PrefixKey parent, key;
+    std::span<const TokenId> tokens;
+  };
+  void set_lists_whole_pages(bool lists) { lists_whole_pages_ = lists; }
+  std::optional<WholePage> next_whole_page();
+  size_t n_listed_whole_pages() const { return whole_pages_.size(); }
 
   Status check_integrity() const;
 
@@ -90,26 +139,29 @@ class Cache {
     PrefixKey key;     // with this page; full pages only
     PageId next_sibling = kNoPage;
     PageId previous_sibling = kNoPage;
+    bool from_disk = false;  // and nobody has hit it yet
     std::span<const TokenId> span() const { return {tokens.data(), n_tokens}; }
   };
   struct Table {
     bool in_use = false;
     std::vector<PageId> pages;
-    uint32_t n_cached = 0;
+    CachedTokens cached;
     uint32_t n_committed = 0;      // positions whose content is registered
     PrefixKey chain;               // of the whole pages among them
     PageId tail_source = kNoPage;  // to be copied into the next new page; held
     uint32_t n_tail = 0;
   };
 
+  Lease match_prefix(std::span<const TokenId> tokens, uint32_t limit, bool counts);
   uint32_t new_table();
   void close(uint32_t table_index);
   bool extend(Table* table, uint32_t n_tokens);
-  void commit(Table* table, std::span<const TokenId> tokens);
+  void commit(Table* table, std::span<const TokenId> tokens, Origin origin);
+  void count_hit(Table* table, PageId page, uint32_t n_tokens, bool counts);
   PageId find_full(const PrefixKey& parent, std::span<const TokenId> tokens, PrefixKey* key) const;
   void find_tail(Table* table, std::span<const TokenId> tokens) const;
   PageId take_page();
-  void learn(PageId page, const PrefixKey& parent, std::span<const TokenId> tokens);
+  void learn(PageId page, const PrefixKey& parent, std::span<const TokenId> tokens, Origin origin);
   void forget(PageId page);
   Status check_contents() const;
   Status check_tables() const;
@@ -122,6 +174,8 @@ class Cache {
   std::unordered_map<PrefixKey, PageId, PrefixKeyHash> first_child_;  // by parent
   std::vector<Table> tables_;
   std::vector<uint32_t> free_tables_;
+  bool lists_whole_pages_ = false;
+  std::deque<std::pair<PageId, PrefixKey>> whole_pages_;  // some may have been forgotten since
 };
 
 }  // namespace tempo9::kv

@@ -22,7 +22,10 @@ Status Cache::check_integrity() const {
 Status Cache::check_contents() const {
   size_t n_full = 0;
   size_t n_known = 0;
-  for (PageId page = 0; page < pool_.n_pages(); ++page) {
+  if (contents_.size() != pool_.n_used()) {
+    return broken("what is known of pages is not as much as were used", pool_.n_used());
+  }
+  for (PageId page = 0; page < pool_.n_used(); ++page) {
     const Content& content = contents_[page];
     if (content.n_tokens > kPageTokens) {
       return broken("a page knows more tokens than it holds", page);
@@ -63,7 +66,7 @@ Status Cache::check_contents() const {
 }
 
 Status Cache::check_tables() const {
-  std::vector<uint32_t> n_holders(pool_.n_pages(), 0);
+  std::vector<uint32_t> n_holders(pool_.n_used(), 0);
   size_t n_unused = 0;
   for (uint32_t i = 0; i < tables_.size(); ++i) {
     const Table& table = tables_[i];
@@ -106,7 +109,7 @@ Status Cache::check_tables() const {
   if (n_unused != free_tables_.size()) {
     return broken("unused tables that are not listed", static_cast<uint32_t>(n_unused));
   }
-  for (PageId page = 0; page < pool_.n_pages(); ++page) {
+  for (PageId page = 0; page < pool_.n_used(); ++page) {
     if (n_holders[page] != pool_.n_holders(page)) {
       return broken("a page's holders are not the tables that list it", page);
     }

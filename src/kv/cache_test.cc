@@ -109,6 +109,64 @@ TEST(Cache, TailsAreEvictedBeforeHeadsAndOldBeforeNew) {
   EXPECT_EQ(f.hit(iota(96, 1000)), 96u);
 }
 
+TEST(Cache, WhatUsesAPrefixIsEvictedBeforeIt) {
+  Fixture f(10);
+  f.run(iota(160));  // five pages
+  Tokens branch = iota(64);
+  branch.resize(160, 7);
+  f.run(branch);           // shares two of them
+  f.run(iota(128, 5000));  // takes the oldest first: the first one's own tail
+  EXPECT_EQ(f.hit(iota(160)), 96u);
+  EXPECT_EQ(f.hit(branch), 160u);
+}
+
+TEST(Cache, MemoryGoesBackOldestFirstAndIsForgotten) {
+  Fixture f(16);
+  f.run(iota(96));
+  f.run(iota(96, 1000));
+  EXPECT_EQ(f.cache.n_warm_pages(), 6u);
+  EXPECT_EQ(f.cache.give_back(2), 2u);
+  EXPECT_EQ(f.arena.n_drops, 2);
+  EXPECT_EQ(f.hit(iota(96)), 32u);
+  EXPECT_EQ(f.hit(iota(96, 1000)), 96u);
+  EXPECT_EQ(f.cache.n_free_pages(), 16u);
+  f.check();
+  const Lease held = f.cache.match_prefix(iota(96, 1000), 96);
+  EXPECT_EQ(f.cache.give_back(100), 1u);  // what is held stays
+  EXPECT_EQ(f.cache.n_resident_pages(), 3u);
+  f.check();
+}
+
+TEST(Cache, HitsAreCountedByWhereTheyWere) {
+  Fixture f(16);
+  f.run(iota(96));
+  EXPECT_EQ(f.cache.match_prefix(iota(70), 70).cached(), (CachedTokens{.ram = 70}));
+  const Lease held = f.cache.match_prefix(iota(64), 64);
+  EXPECT_EQ(f.cache.match_prefix(iota(96), 95).cached(), (CachedTokens{.live = 64, .ram = 31}));
+  {
+    Lease lease = f.cache.pin_prefix(iota(64, 500));
+    ASSERT_TRUE(lease.extend(64));
+    f.compute(&lease, iota(64, 500), 0);
+    lease.commit(iota(64, 500), Origin::kDisk);
+  }
+  EXPECT_EQ(f.cache.pin_prefix(iota(64, 500)).cached(), (CachedTokens{.disk = 64}));
+  EXPECT_EQ(f.cache.match_prefix(iota(64, 500), 64).cached(), (CachedTokens{.disk = 64}));
+  EXPECT_EQ(f.cache.match_prefix(iota(64, 500), 64).cached(), (CachedTokens{.ram = 64}));
+}
+
+TEST(Cache, WholePagesAreListedOnceInOrder) {
+  Fixture f(16);
+  f.cache.set_lists_whole_pages(true);
+  f.run(iota(70));
+  f.run(iota(100));
+  std::vector<TokenId> firsts;
+  while (const auto page = f.cache.next_whole_page()) firsts.push_back(page->tokens[0]);
+  EXPECT_EQ(firsts, (std::vector<TokenId>{0, 32, 64}));
+  f.run(iota(64, 900));
+  f.cache.give_back(16);
+  EXPECT_FALSE(f.cache.next_whole_page());  // forgotten meanwhile
+}
+
 TEST(Cache, TooFewPagesChangesNothing) {
   Fixture f(3);
   Lease a = f.cache.match_prefix(iota(10), 0);

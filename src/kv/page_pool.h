@@ -12,42 +12,64 @@ namespace tempo9::kv {
 using PageId = uint32_t;
 inline constexpr PageId kNoPage = ~0u;
 
-// Invariants: a page is either held (n_holders > 0) or in the free list, which is doubly linked
-// through the pages themselves, next to be handed out first. A free page may still hold known
-// content: freeing it does not forget it, handing it out does. So the free list is the cache, in
-// order of eviction.
+// A page is held (n_holders > 0), or free in one of three ways:
+//   warm   its content is known and may be used again: in a doubly linked list, oldest first.
+//   Freeing
+//          a page does not forget it, handing it out does, so this list is the cache in RAM.
+//   blank  has memory and no known content.
+//   cold   has no memory: never used, or given back.
+// What the pool knows of a page takes memory when the page is first used, not before.
 class PagePool {
  public:
-  explicit PagePool(uint32_t n_pages);
+  explicit PagePool(uint32_t n_pages) : n_pages_(n_pages) {}
 
-  uint32_t n_pages() const { return static_cast<uint32_t>(pages_.size()); }
-  uint32_t n_free() const { return n_free_; }
+  uint32_t n_pages() const { return n_pages_; }
+  uint32_t n_free() const { return n_pages_ - n_held_; }
+  uint32_t n_warm() const { return n_warm_; }
+  uint32_t n_resident() const { return n_used() - static_cast<uint32_t>(given_back_.size()); }
+  // Pages that were ever used: [0, n_used()).
+  uint32_t n_used() const { return static_cast<uint32_t>(pages_.size()); }
   bool is_free(PageId page) const { return pages_[page].n_holders == 0; }
   uint32_t n_holders(PageId page) const { return pages_[page].n_holders; }
 
-  // The free page at the front, held once. kNoPage when none is free.
+  // Memory is short: what has memory is used again before more is touched.
+  void set_thrifty(bool thrifty) { thrifty_ = thrifty; }
+
+  // A free page, held once: blank, else cold, else the oldest warm one (thrifty: warm before cold).
+  // kNoPage when none is free.
   PageId take();
-  // One holder more. A free page leaves the free list.
+  // One holder more. A free page must be warm.
   void hold(PageId page);
-  // One holder less. The last one puts it in the free list: at the back when its content is worth
-  // keeping, else at the front. Requires: held.
+  // One holder less. Without holders it is warm and the youngest, or blank. Requires: held.
   void release(PageId page, bool keep_content);
+  // The next page whose memory should go back, cold from now on: blank, else the oldest warm one.
+  // kNoPage: no free page has memory.
+  PageId give_back();
 
   Status check_integrity() const;
 
  private:
   struct Page {
     uint32_t n_holders = 0;
-    PageId next = kNoPage;  // in the free list
+    bool warm = false;
+    PageId next = kNoPage;  // in the list of warm pages
     PageId previous = kNoPage;
   };
+  PageId take_blank();
+  PageId take_cold();
+  PageId take_warm();
   void unlink(PageId page);
-  void link(PageId page, bool at_back);
+  void link(PageId page);
 
+  uint32_t n_pages_;
   std::vector<Page> pages_;
-  PageId front_ = kNoPage;
-  PageId back_ = kNoPage;
-  uint32_t n_free_ = 0;
+  PageId oldest_ = kNoPage;
+  PageId youngest_ = kNoPage;
+  uint32_t n_warm_ = 0;
+  uint32_t n_held_ = 0;
+  bool thrifty_ = false;
+  std::vector<PageId> blank_;
+  std::vector<PageId> given_back_;
 };
 
 }  // namespace tempo9::kv

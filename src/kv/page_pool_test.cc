@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <list>
 #include <random>
 
@@ -25,45 +26,84 @@ TEST(PagePool, FreedPagesComeBackInOrder) {
   EXPECT_TRUE(pool.check_integrity());
 }
 
+TEST(PagePool, MemoryIsKnownOfUsedPagesOnly) {
+  PagePool pool(1u << 24);
+  EXPECT_EQ(pool.n_free(), 1u << 24);
+  EXPECT_EQ(pool.n_used(), 0u);
+  pool.release(pool.take(), false);
+  EXPECT_EQ(pool.take(), 0u);
+  EXPECT_EQ(pool.n_used(), 1u);
+}
+
+TEST(PagePool, BlankPagesGoBackFirstThenTheOldest) {
+  PagePool pool(4);
+  for (int i = 0; i < 4; ++i) pool.take();
+  pool.release(3, true);
+  pool.release(1, true);
+  pool.release(2, false);
+  EXPECT_EQ(pool.give_back(), 2u);
+  EXPECT_EQ(pool.give_back(), 3u);
+  EXPECT_EQ(pool.n_resident(), 2u);
+  EXPECT_EQ(pool.n_free(), 3u);
+  pool.set_thrifty(true);
+  EXPECT_EQ(pool.take(), 1u);  // warm before cold
+  EXPECT_EQ(pool.give_back(), kNoPage);
+  EXPECT_EQ(pool.take(), 3u);
+  EXPECT_TRUE(pool.check_integrity());
+}
+
+// The twin: what each page is, in plain lists, oldest first.
 TEST(PagePool, RandomOperationsAgainstANaiveTwin) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
   constexpr uint32_t kPages = 17;
   PagePool pool(kPages);
-  std::list<PageId> free_list;
+  std::list<PageId> blank, warm, cold;
   std::vector<uint32_t> holders(kPages, 0);
-  for (PageId page = 0; page < kPages; ++page) {
-    free_list.push_back(page);
-  }
+  for (PageId page = kPages; page-- > 0;) cold.push_back(page);
+  const auto pop = [](std::list<PageId>* list, bool front) {
+    if (list->empty()) return kNoPage;
+    const PageId page = front ? list->front() : list->back();
+    front ? list->pop_front() : list->pop_back();
+    return page;
+  };
   for (int i = 0; i < 10000; ++i) {
     const auto page = static_cast<PageId>(random() % kPages);
-    switch (random() % 4) {
+    const bool thrifty = random() % 2 == 0;
+    switch (random() % 5) {
       case 0: {
-        const PageId expected = free_list.empty() ? kNoPage : free_list.front();
+        pool.set_thrifty(thrifty);
+        PageId expected = pop(&blank, false);
+        if (expected == kNoPage) expected = thrifty ? pop(&warm, true) : pop(&cold, false);
+        if (expected == kNoPage) expected = thrifty ? pop(&cold, false) : pop(&warm, true);
         ASSERT_EQ(pool.take(), expected);
-        if (expected != kNoPage) {
-          free_list.pop_front();
-          ++holders[expected];
-        }
+        if (expected != kNoPage) ++holders[expected];
         break;
       }
-      case 1:
-        pool.hold(page);
-        free_list.remove(page);
-        ++holders[page];
+      case 1: {
+        PageId expected = pop(&blank, false);
+        if (expected == kNoPage) expected = pop(&warm, true);
+        ASSERT_EQ(pool.give_back(), expected);
+        if (expected != kNoPage) cold.push_back(expected);
+        break;
+      }
+      case 2:
+        if (holders[page] > 0 || std::find(warm.begin(), warm.end(), page) != warm.end()) {
+          pool.hold(page);
+          warm.remove(page);
+          ++holders[page];
+        }
         break;
       default:
         if (holders[page] > 0) {
           const bool keep = random() % 2 == 0;
           pool.release(page, keep);
-          if (--holders[page] == 0) {
-            free_list.insert(keep ? free_list.end() : free_list.begin(), page);
-          }
+          if (--holders[page] == 0) (keep ? warm : blank).push_back(page);
         }
     }
-    ASSERT_EQ(pool.n_free(), free_list.size());
-    ASSERT_EQ(pool.n_holders(page), holders[page]);
+    ASSERT_EQ(pool.n_free(), blank.size() + warm.size() + cold.size());
+    ASSERT_EQ(pool.n_resident(), kPages - cold.size());
     const Status status = pool.check_integrity();
     ASSERT_TRUE(status) << status.error().message;
   }

@@ -45,10 +45,18 @@ class Backend {
   virtual void copy_page(PageId from, PageId to, uint32_t n_tokens) = 0;
   // Gives a page's memory back to the system; its content is lost.
   virtual void drop_page(PageId page) = 0;
+  // A whole page's bytes, all layers, to and from the outside (page_bytes() of them). What was read
+  // of a page with 32 tokens may be written to any page of a backend with equal numerics(), program
+  // and KV type.
+  virtual void read_page(PageId page, std::span<uint8_t> out) const = 0;
+  virtual void write_page(PageId page, std::span<const uint8_t> bytes) = 0;
 
   virtual uint64_t page_bytes() const = 0;    // of one page, all layers
   virtual uint64_t weight_bytes() const = 0;  // packed weights in memory
   virtual std::string_view name() const = 0;  // "cpu/avx512"
+  // Names the arithmetic and the layout of a page: changes whenever equal inputs may give other
+  // bits.
+  virtual std::string_view numerics() const = 0;
 };
 
 }  // namespace tempo9::ops

@@ -10,12 +10,14 @@ namespace {
 // Fewer tokens than this are computed twice rather than waited for: prompts that only begin alike
 // start together.
 constexpr uint32_t kWorthWaiting = 8;
+// Of a step's rows for prompts, one in so many is the oldest prompt's.
+constexpr uint32_t kOldestShare = 4;
 
 }  // namespace
 
 Scheduler::Scheduler(const Limits& limits, kv::Cache* cache) : limits_(limits), cache_(cache) {
   T9_CHECK(limits.max_batch > 0 && limits.max_rows >= limits.max_batch &&
-           limits.max_logit_rows > limits.max_batch && limits.shared_rows > 0);
+           limits.max_logit_rows > limits.max_batch);
 }
 
 void Scheduler::add(NewSequence sequence) {
@@ -41,14 +43,12 @@ std::span<const Slice> Scheduler::plan() {
   for (;;) {
     slices_.clear();
     plan_replies();
-    const uint32_t n_replies = static_cast<uint32_t>(slices_.size());
-    rows_left_ = limits_.max_rows - n_replies;
-    if (n_replies > 0) {
-      rows_left_ = std::min(rows_left_, limits_.shared_rows);
-    }
+    const auto n_replies = static_cast<uint32_t>(slices_.size());
+    rows_left_ = std::min(limits_.max_rows - n_replies,
+                          n_replies > 0 ? cost_.rows_beside_replies() : cost_.rows_alone());
     all_logit_rows_left_ = limits_.max_logit_rows - limits_.max_batch;
-    plan_prompts();
     admit();
+    plan_prompts();
     if (!slices_.empty() || running_.empty()) {
       return slices_;
     }
@@ -61,7 +61,7 @@ std::span<const Slice> Scheduler::plan() {
 void Scheduler::plan_replies() {
   // Preemption takes from the back, so what has a slice keeps it.
   for (size_t i = 0; i < running_.size(); ++i) {
-    if (running_[i].n_left() != 1 || running_[i].wants_all_logits()) {
+    if (!running_[i].is_reply()) {
       continue;
     }
     while (i < running_.size() && !running_[i].lease.extend(running_[i].n_computed + 1)) {
@@ -75,16 +75,30 @@ void Scheduler::plan_replies() {
 }
 
 void Scheduler::plan_prompts() {
+  prompts_.clear();
   for (Sequence& sequence : running_) {
-    if (sequence.n_left() > 1 || sequence.wants_all_logits()) {
-      add_prompt_slice(&sequence);
+    const bool has_slice = std::ranges::find(slices_, sequence.id, &Slice::id) != slices_.end();
+    if (!has_slice) {
+      prompts_.push_back(&sequence);
     }
+  }
+  if (prompts_.empty()) {
+    return;
+  }
+  const Sequence* oldest = prompts_.front();
+  uint32_t n_reserved = std::min(oldest->n_left(), (rows_left_ + kOldestShare - 1) / kOldestShare);
+  std::ranges::stable_sort(prompts_, {}, &Sequence::n_left);  // equal ones: the older first
+  for (Sequence* sequence : prompts_) {
+    if (sequence == oldest) {
+      n_reserved = 0;
+    }
+    add_prompt_slice(sequence, rows_left_ - n_reserved);
   }
 }
 
 void Scheduler::admit() {
   size_t i = 0;
-  while (i < waiting_.size() && running_.size() < limits_.max_batch && rows_left_ > 0) {
+  while (i < waiting_.size() && running_.size() < limits_.max_batch) {
     if (is_being_computed(waiting_[i])) {
       ++i;
       continue;
@@ -96,9 +110,8 @@ void Scheduler::admit() {
     const auto place =
         std::upper_bound(running_.begin(), running_.end(), waiting_[i].arrival,
                          [](uint64_t arrival, const Sequence& s) { return arrival < s.arrival; });
-    const auto it = running_.insert(place, std::move(waiting_[i]));
+    running_.insert(place, std::move(waiting_[i]));
     waiting_.erase(waiting_.begin() + static_cast<ptrdiff_t>(i));
-    add_prompt_slice(&*it);
   }
 }
 
@@ -117,7 +130,7 @@ bool Scheduler::try_admit(Sequence* sequence) {
   }
   sequence->n_computed = lease.n_cached();
   if (!sequence->admitted_before) {
-    sequence->n_cached = lease.n_cached();
+    sequence->cached = lease.cached();
     sequence->admitted_before = true;
   }
   sequence->lease = std::move(lease);
@@ -140,8 +153,8 @@ bool Scheduler::is_being_computed(const Sequence& sequence) const {
 }
 
 // The slice of a prompt: as much as rows, logit rows and pages allow; perhaps nothing.
-void Scheduler::add_prompt_slice(Sequence* sequence) {
-  uint32_t n_rows = std::min(sequence->n_left(), rows_left_);
+void Scheduler::add_prompt_slice(Sequence* sequence, uint32_t max_rows) {
+  uint32_t n_rows = std::min(sequence->n_left(), max_rows);
   if (sequence->wants_all_logits()) {
     n_rows = std::min(n_rows, all_logit_rows_left_);
     all_logit_rows_left_ -= n_rows;
@@ -163,7 +176,7 @@ void Scheduler::add_slice(Sequence* sequence, uint32_t n_rows) {
   slice.pages = sequence->lease.pages();
   slice.samples = n_rows == sequence->n_left();
   slice.first_logit_row = sequence->wants_all_logits() ? 0 : n_rows - (slice.samples ? 1u : 0u);
-  slice.n_cached = sequence->n_cached;
+  slice.cached = sequence->cached;
   slices_.push_back(slice);
 }
 
@@ -179,8 +192,9 @@ void Scheduler::preempt_youngest() {
   waiting_.insert(place, std::move(sequence));
 }
 
-void Scheduler::apply(std::span<const SliceResult> results) {
+void Scheduler::apply(std::span<const SliceResult> results, double step_ms) {
   T9_CHECK(results.size() == slices_.size());
+  observe(step_ms);
   for (size_t i = 0; i < results.size(); ++i) {
     const SliceResult& result = results[i];
     const Slice& slice = slices_[i];
@@ -199,6 +213,15 @@ void Scheduler::apply(std::span<const SliceResult> results) {
     it->tokens.insert(it->tokens.end(), result.tokens.begin(), result.tokens.end());
   }
   slices_.clear();
+}
+
+void Scheduler::observe(double step_ms) {
+  uint32_t n_replies = 0, n_prompt = 0;
+  for (const Slice& slice : slices_) {
+    const bool is_reply = slice.samples && slice.tokens.size() == 1;
+    (is_reply ? n_replies : n_prompt) += static_cast<uint32_t>(slice.tokens.size());
+  }
+  cost_.observe(n_replies, n_prompt, step_ms);
 }
 
 Status Scheduler::check_integrity() const {

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "kv/cache.h"
+#include "sched/step_cost.h"
 
 namespace tempo9::sched {
 
@@ -19,7 +20,6 @@ using SequenceId = uint64_t;
 struct Limits {
   uint32_t max_batch = 16;       // sequences that run at a time
   uint32_t max_rows = 512;       // rows of a step
-  uint32_t shared_rows = 64;     // rows of prefill in a step that also carries replies
   uint32_t max_logit_rows = 64;  // > max_batch; what is above it serves sequences with all_logits
 };
 
@@ -38,7 +38,7 @@ struct Slice {
   std::span<const PageId> pages = {};    // covers n_past + rows
   uint32_t first_logit_row = 0;  // logits are wanted from this row of the slice on (its size: none)
   bool samples = false;          // the last row's logits choose the sequence's next token
-  uint32_t n_cached = 0;         // prompt tokens that were found in the cache at first admission
+  kv::CachedTokens cached = {};  // prompt tokens that were found at first admission
 };
 
 struct SliceResult {
@@ -48,10 +48,11 @@ struct SliceResult {
 };
 
 // Rules of a plan:
-//  - every running reply gets its row; then prompts get slices, oldest first, within the rows that
-//  are left;
-//  - newcomers in order of arrival, while rows, places in the batch and pages that are really free
-//  last;
+//  - every running reply gets its row; prompts share the rows that StepCost allows beside them;
+//  - newcomers are admitted in order of arrival, while places in the batch and pages that are
+//  really free last;
+//  - of the prompts, the one with the fewest tokens left goes first; but a quarter of the rows is
+//  the oldest one's, so that short newcomers hold up nobody for ever;
 //  - one whose prompt a running sequence is just computing waits for it: two requests with the same
 //  new prompt
 //    compute it once;
@@ -73,12 +74,13 @@ class Scheduler {
 
   // Never empty while any sequence waits or runs. Requires: the plan before was applied.
   std::span<const Slice> plan();
-  // One result a slice, in the plan's order.
-  void apply(std::span<const SliceResult> results);
+  // One result a slice, in the plan's order. step_ms: how long the step took; 0: no matter.
+  void apply(std::span<const SliceResult> results, double step_ms = 0);
 
   uint32_t n_running() const { return static_cast<uint32_t>(running_.size()); }
   uint32_t n_waiting() const { return static_cast<uint32_t>(waiting_.size()); }
   uint64_t n_preemptions() const { return n_preemptions_; }
+  const StepCost& cost() const { return cost_; }
 
   Status check_integrity() const;
 
@@ -89,7 +91,7 @@ class Scheduler {
     std::vector<TokenId> tokens;  // prompt and reply
     uint32_t n_prompt = 0;
     uint32_t n_computed = 0;  // tokens whose KV is in the lease's pages
-    uint32_t n_cached = 0;
+    kv::CachedTokens cached;
     bool admitted_before = false;
     bool all_logits = false;
     uint32_t n_logits_done = 0;  // with all_logits: rows of the prompt whose logits have been given
@@ -97,6 +99,7 @@ class Scheduler {
 
     uint32_t n_left() const { return static_cast<uint32_t>(tokens.size()) - n_computed; }
     bool wants_all_logits() const { return all_logits && n_logits_done < n_prompt; }
+    bool is_reply() const { return n_left() == 1 && !wants_all_logits(); }
   };
 
   void plan_replies();
@@ -105,14 +108,17 @@ class Scheduler {
   bool try_admit(Sequence* sequence);
   bool is_being_computed(const Sequence& sequence) const;
   void add_slice(Sequence* sequence, uint32_t n_rows);
-  void add_prompt_slice(Sequence* sequence);
+  void add_prompt_slice(Sequence* sequence, uint32_t max_rows);
   void preempt_youngest();
+  void observe(double step_ms);
 
   Limits limits_;
   kv::Cache* cache_;
   std::deque<Sequence> running_;  // both in order of arrival
   std::deque<Sequence> waiting_;
   std::vector<Slice> slices_;
+  std::vector<Sequence*> prompts_;  // of the plan being made
+  StepCost cost_;
   uint32_t rows_left_ = 0;  // for prompts, in the plan being made
   uint32_t all_logit_rows_left_ = 0;
   uint64_t next_arrival_ = 0;

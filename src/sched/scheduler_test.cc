@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <random>
@@ -63,7 +64,7 @@ struct Fixture {
       n_rows += slice.tokens.size();
       n_reply_rows += slice.tokens.size() == 1 ? 1 : 0;
       n_logit_rows += slice.tokens.size() - slice.first_logit_row;
-      cached[slice.id] = slice.n_cached;
+      cached[slice.id] = slice.cached.total();
       const uint64_t hash = arena.compute(slice.pages, slice.n_past, slice.tokens);
       results.push_back({.n_rows = static_cast<uint32_t>(slice.tokens.size()), .tokens = {}});
       for (size_t r = slice.first_logit_row; r < slice.tokens.size(); ++r) {
@@ -78,7 +79,7 @@ struct Fixture {
     ASSERT_LE(n_logit_rows, limits.max_logit_rows);
     ASSERT_LE(slices.size(), limits.max_batch);
     n_computed_rows += n_rows;
-    scheduler.apply(results);
+    scheduler.apply(results, ms_of_step ? ms_of_step(n_reply_rows, n_rows - n_reply_rows) : 0);
     check();
     for (const auto& p : plan) {
       if (wanted.contains(p.id) && replies[p.id].size() >= wanted[p.id]) {
@@ -117,6 +118,7 @@ struct Fixture {
   std::map<SequenceId, std::vector<size_t>> logits_at;
   std::vector<SequenceId> finished;
   size_t n_computed_rows = 0;
+  std::function<double(size_t, size_t)> ms_of_step;  // of rows of replies and of prompts
 };
 using Planned = Fixture::Planned;
 
@@ -137,15 +139,70 @@ TEST(Scheduler, APromptComesInSlicesAndThenRowByRow) {
 }
 
 TEST(Scheduler, RepliesGoOnWhileAPromptIsRead) {
-  Fixture f(64, {.max_batch = 4, .max_rows = 100, .shared_rows = 16});
+  Fixture f(64, {.max_batch = 4, .max_rows = 100});
   f.add(1, iota(10), 20);
   f.step();
   f.add(2, iota(100, 500), 2);
   f.add(3, iota(5, 900), 2);
   f.step();
-  EXPECT_EQ(f.plan, (std::vector<Planned>{{1, 10, 1}, {2, 0, 16}}));
+  EXPECT_EQ(f.plan, (std::vector<Planned>{{1, 10, 1}, {3, 0, 5}, {2, 0, 11}}));
   f.run();
   EXPECT_TRUE(f.right(1) && f.right(2) && f.right(3));
+}
+
+// A machine with a cost for each step, for each row of a reply and for each row of a prompt.
+double small_machine(size_t n_replies, size_t n_prompt) {
+  return 25.0 + static_cast<double>(n_replies) + 1.4 * static_cast<double>(n_prompt);
+}
+
+TEST(Scheduler, ALongPromptBesideRepliesKeepsTheGapAndMostOfItsSpeed) {
+  Fixture f(1200, {.max_batch = 8});
+  std::vector<double> gaps;
+  double prompt_ms = 0, prompt_rows = 0;
+  f.ms_of_step = [&](size_t n_replies, size_t n_prompt) {
+    const double ms = small_machine(n_replies, n_prompt);
+    if (n_replies >= 3) gaps.push_back(ms);
+    if (n_replies >= 3 && n_prompt > 0) {
+      prompt_ms += ms;
+      prompt_rows += static_cast<double>(n_prompt);
+    }
+    return ms;
+  };
+  for (SequenceId id = 1; id <= 3; ++id) f.add(id, iota(20, static_cast<TokenId>(100 * id)), 400);
+  for (int i = 0; i < 20; ++i) f.step();
+  f.add(4, iota(16'000, 1'000'000), 1);
+  while (!std::ranges::count(f.finished, 4u)) ASSERT_NO_FATAL_FAILURE(f.step());
+  std::ranges::sort(gaps);
+  EXPECT_LE(gaps[gaps.size() * 99 / 100], kGapMs);
+  const double alone = 512 / small_machine(0, 512);
+  EXPECT_GE(prompt_rows / prompt_ms, 0.7 * alone);
+}
+
+TEST(Scheduler, AShortNewcomerDoesNotWaitBehindALongPrompt) {
+  Fixture f(1200, {.max_batch = 8});
+  f.ms_of_step = small_machine;
+  for (SequenceId id = 1; id <= 4; ++id) f.add(id, iota(20, static_cast<TokenId>(100 * id)), 300);
+  for (int i = 0; i < 10; ++i) f.step();
+  f.add(5, iota(9'000, 1'000'000), 1);
+  for (int i = 0; i < 10; ++i) f.step();
+  f.add(6, iota(50, 5'000'000), 5);
+  for (int i = 0; i < 3; ++i) f.step();
+  EXPECT_GE(f.replies[6].size(), 1u);
+}
+
+TEST(Scheduler, ShortPromptsDoNotKeepALongOneWaitingForEver) {
+  Fixture f(1200, {.max_batch = 4, .max_rows = 64});
+  f.add(1, iota(6'400, 1'000'000), 1);
+  SequenceId next = 2;
+  int n_steps = 0;
+  for (; n_steps < 1000 && !std::ranges::count(f.finished, 1u); ++n_steps) {
+    while (f.wanted.size() < 4) {
+      f.add(next, iota(64, static_cast<TokenId>(2'000'000 + 100 * next)), 1);
+      ++next;
+    }
+    ASSERT_NO_FATAL_FAILURE(f.step());
+  }
+  EXPECT_LE(n_steps, 400);  // a quarter of 64 rows a step
 }
 
 TEST(Scheduler, NewcomersAreAdmittedInOrderWithinTheBatch) {
@@ -263,7 +320,6 @@ TEST(Scheduler, RandomRequestsEqualTheTwin) {
     const auto n_pages = static_cast<uint32_t>(8 + below(30));
     Fixture f(n_pages, {.max_batch = static_cast<uint32_t>(1 + below(6)),
                         .max_rows = static_cast<uint32_t>(6 + below(60)),
-                        .shared_rows = static_cast<uint32_t>(1 + below(40)),
                         .max_logit_rows = static_cast<uint32_t>(7 + below(10))});
     SequenceId next_id = 1;
     for (int i = 0; i < 700; ++i) {
@@ -294,6 +350,36 @@ TEST(Scheduler, RandomRequestsEqualTheTwin) {
     }
     EXPECT_EQ(f.cache.n_free_pages(), n_pages);
   }
+}
+
+// Ten thousand requests through a small machine: integrity after each step, every reply equal to
+// the twin's.
+TEST(Scheduler, TenThousandRequestsEqualTheTwin) {
+  const uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
+  Fixture f(12, {.max_batch = 8, .max_rows = 96});
+  f.ms_of_step = small_machine;
+  std::vector<Tokens> heads;
+  for (int i = 0; i < 4; ++i) heads.push_back(iota(20 + 15 * static_cast<size_t>(i), 1000 * i));
+  SequenceId next_id = 1;
+  size_t n_cancelled = 0;
+  while (next_id <= 10'000 || !f.wanted.empty()) {
+    while (next_id <= 10'000 && f.wanted.size() < 12 && below(3) != 0) {
+      Tokens prompt = heads[below(heads.size())];
+      for (size_t n = below(12); n > 0; --n) prompt.push_back(static_cast<TokenId>(below(3)));
+      f.add(next_id++, prompt, 1 + below(4));
+    }
+    if (below(40) == 0 && !f.wanted.empty()) {
+      f.remove(f.wanted.begin()->first);
+      ++n_cancelled;
+    }
+    ASSERT_NO_FATAL_FAILURE(f.step());
+  }
+  for (const auto& [id, reply] : f.replies) ASSERT_TRUE(f.right(id)) << "sequence " << id;
+  EXPECT_EQ(f.finished.size() + n_cancelled, 10'000u);
+  EXPECT_GT(n_cancelled, 0u);
 }
 
 }  // namespace

@@ -140,9 +140,10 @@ std::string forced_source(const Service& service, const chat::CallSyntax& syntax
   std::string more;
   if (!structure.one_call && !syntax.ends_reply)
     more = fmt::format("({}call){{0,{}}} ", pieces.ebnf(syntax.between), kMaxMoreCalls);
-  const std::string end = more + pieces.ebnf(syntax.end);
+  // White space may end the reply: it must not oblige the model to go on with another call.
+  const std::string end = more + pieces.ebnf(syntax.end) + "call-ws";
   if (!structure.forced || service.engine().info().is_script) {
-    source += fmt::format("root ::= call-ws {}call {}call-ws\n", pieces.ebnf(syntax.begin), end);
+    source += fmt::format("root ::= call-ws {}call {}\n", pieces.ebnf(syntax.begin), end);
   } else if (structure.name.empty()) {
     source +=
         fmt::format("root ::= {}call-named call-end {}\n",

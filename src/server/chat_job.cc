@@ -78,12 +78,16 @@ Status replace_media(std::string_view field, std::vector<chat::Message>* message
                           "model takes text only",
                           field, i, k, part.type);
       }
-      part.text = "[" + part.type + " left out: this model takes text only]";
+      part.text = media_note(part.type);
       part.type = "text";
       part.raw = {{"type", "text"}, {"text", part.text}};
     }
   }
   return {};
+}
+
+std::string media_note(std::string_view type) {
+  return fmt::format("[{} left out: this model takes text only]", type);
 }
 
 Status apply_effort(std::string_view field, const std::string& effort, chat::Json* kwargs) {

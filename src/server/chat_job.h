@@ -27,6 +27,9 @@ struct ChatJob {
 // goes on.
 Status replace_media(std::string_view field, std::vector<chat::Message>* messages);
 
+// The note: "[image left out: this model takes text only]".
+std::string media_note(std::string_view type);
+
 // reasoning_effort, whatever a dialect calls it, to the variables that templates know.
 // Errors: kInvalidArgument naming field and the known words.
 Status apply_effort(std::string_view field, const std::string& effort, chat::Json* kwargs);

@@ -28,19 +28,42 @@ std::string_view error_type(int status) {
   }
 }
 
-http::Response make_response(int status, std::string_view message, std::string_view param,
-                             std::string_view code) {
+http::Response make_response(int status, Json body) {
+  http::Response response;
+  response.status = status;
+  response.body = dump(body);
+  if (status == 503) response.headers.emplace_back("Retry-After", "1");
+  if (status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
+  // The OpenAI and Anthropic SDKs try a 5xx again unless told so; what cannot be done stays so.
+  if (status == 501) response.headers.emplace_back("x-should-retry", "false");
+  return response;
+}
+
+http::Response openai_response(int status, std::string_view message, std::string_view param,
+                               std::string_view code) {
   Json error;
   error["message"] = message;
   error["type"] = error_type(status);
   error["param"] = param.empty() ? Json(nullptr) : Json(param);
   error["code"] = code.empty() ? Json(nullptr) : Json(code);
-  http::Response response;
-  response.status = status;
-  response.body = dump(Json{{"error", std::move(error)}});
-  if (status == 503) response.headers.emplace_back("Retry-After", "1");
-  if (status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
-  return response;
+  return make_response(status, Json{{"error", std::move(error)}});
+}
+
+http::Response anthropic_response(int status, std::string_view message) {
+  // The SDK knows these types and no others.
+  const std::string_view type = status == 413                    ? "request_too_large"
+                                : status == 429                  ? "rate_limit_error"
+                                : status >= 500 && status != 503 ? "api_error"
+                                                                 : error_type(status);
+  Json body;
+  body["type"] = "error";
+  body["error"] = {{"type", type}, {"message", message}};
+  body["request_id"] = nullptr;
+  return make_response(status, std::move(body));
+}
+
+http::Response ollama_response(int status, std::string_view message) {
+  return make_response(status, Json{{"error", message}});
 }
 
 }  // namespace
@@ -82,11 +105,32 @@ http::Response openai_error(const Error& error) {
   } else if (status == 501) {
     code = "not_available";
   }
-  return make_response(status, error.message, param_of(error.message), code);
+  return openai_response(status, error.message, param_of(error.message), code);
 }
 
 http::Response openai_error(int status, std::string_view message, std::string_view code) {
-  return make_response(status, message, {}, code);
+  return openai_response(status, message, {}, code);
+}
+
+http::Response anthropic_error(const Error& error) {
+  return anthropic_response(http_status(error.code), error.message);
+}
+
+http::Response ollama_error(const Error& error) {
+  return ollama_response(http_status(error.code), error.message);
+}
+
+http::Response error_for_path(std::string_view path, int status, std::string_view message,
+                              std::string_view code) {
+  if (path.starts_with("/v1/messages")) return anthropic_response(status, message);
+  if (path.starts_with("/api/")) return ollama_response(status, message);
+  return openai_error(status, message, code);
+}
+
+http::Response error_for_path(std::string_view path, const Error& error) {
+  if (path.starts_with("/v1/messages")) return anthropic_error(error);
+  if (path.starts_with("/api/")) return ollama_error(error);
+  return openai_error(error);
 }
 
 }  // namespace tempo9::server

@@ -1,4 +1,6 @@
-// Failures to HTTP, in the OpenAI shape: {"error": {"message", "type", "param", "code"}}.
+// Failures to HTTP, in the shape of the dialect that was spoken:
+// OpenAI {"error": {"message", "type", "param", "code"}}, Anthropic {"type": "error", "error":
+// {"type", "message"}}, Ollama {"error": message}.
 #pragma once
 
 #include <string>
@@ -19,5 +21,12 @@ std::string param_of(std::string_view message);
 
 http::Response openai_error(const Error& error);
 http::Response openai_error(int status, std::string_view message, std::string_view code);
+http::Response anthropic_error(const Error& error);
+http::Response ollama_error(const Error& error);
+
+// In the shape of the dialect whose path this is; OpenAI's where it is none's. code is OpenAI's.
+http::Response error_for_path(std::string_view path, int status, std::string_view message,
+                              std::string_view code);
+http::Response error_for_path(std::string_view path, const Error& error);
 
 }  // namespace tempo9::server

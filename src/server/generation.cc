@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "server/errors.h"
+#include "server/cache_report.h"
 
 namespace tempo9::server {
 namespace {
@@ -29,7 +29,9 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void start(std::vector<engine::GenerateRequest> requests) {
     choices_.resize(requests.size());
     n_left_ = requests.size();
+    const bool explains = wants_cache_report(exchange_->request());
     for (size_t i = 0; i < requests.size(); ++i) {
+      requests[i].explain_cache = explains;
       auto id = service_->engine().submit(std::move(requests[i]),
                                           [self = shared_from_this(), i](engine::Event&& event) {
                                             self->enqueue(i, std::move(event));
@@ -37,7 +39,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
       if (!id) {
         cancel_all();
         done_ = true;
-        exchange_->respond(openai_error(id.error()));
+        exchange_->respond(reply_->error(id.error()));
         return;
       }
       choices_[i].id = *id;
@@ -46,7 +48,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
     if (exchange_->gone()) return abandon();
     exchange_->on_drain([self = shared_from_this()] { self->drain(); });
     if (reply_->streamed) {
-      exchange_->start_stream("text/event-stream; charset=utf-8");
+      exchange_->start_stream(reply_->stream_type, reply_->headers);
       reply_->started(*exchange_);
       watch_silence();
     }
@@ -137,7 +139,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
     if (reply_->streamed) {
       exchange_->reset();
     } else {
-      exchange_->respond(openai_error(error));
+      exchange_->respond(reply_->error(error));
     }
   }
 
@@ -191,7 +193,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
 void generate(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange,
               std::vector<engine::GenerateRequest> requests, std::unique_ptr<Reply> reply) {
   if (service->engine().stats().n_waiting > kMaxWaiting) {
-    exchange->respond(openai_error(Error{ErrorCode::kResourceExhausted,
+    exchange->respond(reply->error(Error{ErrorCode::kResourceExhausted,
                                          "too many requests are waiting; try again in a moment"}));
     return;
   }

@@ -4,10 +4,12 @@
 
 #include <chrono>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "engine/engine.h"
+#include "server/errors.h"
 #include "server/http/message.h"
 #include "server/service.h"
 
@@ -19,6 +21,8 @@ class Reply {
   virtual ~Reply() = default;
 
   bool streamed = false;
+  std::string_view stream_type = "text/event-stream; charset=utf-8";
+  http::Headers headers;  // of a streamed reply, beside the usual ones
   bool wrote =
       false;  // set by the dialect when it writes; cleared by the one who watches for silence
 
@@ -36,6 +40,8 @@ class Reply {
   virtual void keep_alive(http::Exchange& exchange) = 0;
   // All choices have ended well: the whole body, or the end of the stream.
   virtual void on_end(http::Exchange& exchange) = 0;
+  // A failure before the first byte, in the dialect's shape.
+  virtual http::Response error(const Error& error) const { return openai_error(error); }
 };
 
 inline constexpr std::chrono::milliseconds kKeepAlive{

@@ -6,6 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "server/cache_report.h"
+#include "server/dialects/anthropic.h"
+#include "server/dialects/ollama.h"
 #include "server/dialects/openai.h"
 #include "server/dialects/openai_responses.h"
 #include "server/errors.h"
@@ -35,15 +38,29 @@ constexpr Route kRoutes[] = {
     {"DELETE", "/v1/responses/", openai::delete_response},
     {"GET", "/v1/models", openai::list_models},
     {"GET", "/v1/models/", openai::get_model},
+    {"POST", "/v1/messages", anthropic::messages},
+    {"POST", "/v1/messages/count_tokens", anthropic::count_tokens},
+    {"GET", "/", ollama::root},
+    {"GET", "/api/version", ollama::version},
+    {"GET", "/api/tags", ollama::tags},
+    {"GET", "/api/ps", ollama::ps},
+    {"POST", "/api/show", ollama::show},
+    {"POST", "/api/pull", ollama::pull},
+    {"POST", "/api/chat", ollama::chat},
+    {"POST", "/api/generate", ollama::generate},
+    {"POST", "/api/embed", ollama::embed},
+    {"POST", "/api/embeddings", ollama::embed},
     {"GET", "/metrics", metrics},
+    {"GET", "/debug/cache", debug_cache},
     {"POST", "/tokenize", tokenize},
     {"POST", "/detokenize", detokenize},
     {"POST", "/apply-template", apply_template},
 };
 
+bool takes_more(const Route& route) { return route.path.size() > 1 && route.path.ends_with('/'); }
+
 bool path_matches(const Route& route, std::string_view path) {
-  if (route.path.ends_with('/'))
-    return path.size() > route.path.size() && path.starts_with(route.path);
+  if (takes_more(route)) return path.size() > route.path.size() && path.starts_with(route.path);
   // "/v1/models/" is the list, too.
   if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   return path == route.path;
@@ -79,10 +96,10 @@ void answer_preflight(http::Exchange& exchange) {
 
 void refuse_method(http::Exchange& exchange, const std::string& allowed) {
   http::Response response =
-      openai_error(405,
-                   fmt::format("{} {}: this path takes {}", exchange.request().method,
-                               exchange.request().path, allowed),
-                   "method_not_allowed");
+      error_for_path(exchange.request().path, 405,
+                     fmt::format("{} {}: this path takes {}", exchange.request().method,
+                                 exchange.request().path, allowed),
+                     "method_not_allowed");
   response.headers.emplace_back("Allow", allowed);
   exchange.respond(std::move(response));
 }
@@ -90,13 +107,13 @@ void refuse_method(http::Exchange& exchange, const std::string& allowed) {
 void refuse_path(http::Exchange& exchange) {
   std::string known(kHealth);
   for (const Route& route : kRoutes) {
-    known += fmt::format(", {}{}", route.path, route.path.ends_with('/') ? "{id}" : "");
+    known += fmt::format(", {}{}", route.path, takes_more(route) ? "{id}" : "");
   }
   exchange.respond(
-      openai_error(404,
-                   fmt::format("{} {}: no such route; there are {}", exchange.request().method,
-                               exchange.request().path, known),
-                   "unknown_route"));
+      error_for_path(exchange.request().path, 404,
+                     fmt::format("{} {}: no such route; there are {}", exchange.request().method,
+                                 exchange.request().path, known),
+                     "unknown_route"));
 }
 
 }  // namespace
@@ -130,10 +147,10 @@ void Router::handle(const std::shared_ptr<http::Exchange>& exchange) const {
       continue;
     }
     if (model == nullptr || draining_) {
-      return exchange->respond(
-          openai_error(Error{ErrorCode::kResourceExhausted,
-                             model == nullptr ? "the model is being loaded; try again in a moment"
-                                              : "the server is shutting down"}));
+      return exchange->respond(error_for_path(
+          request.path, Error{ErrorCode::kResourceExhausted,
+                              model == nullptr ? "the model is being loaded; try again in a moment"
+                                               : "the server is shutting down"}));
     }
     return route.handler(model, exchange);
   }

@@ -17,7 +17,8 @@ class RoutesTest : public ::testing::Test {
  protected:
   void SetUp() override {
     router_.set_ready(
-        Service::create(engine_, {.name = "mine", .template_source = {}, .log = {}}).value());
+        Service::create(engine_, {.name = "mine", .template_source = {}, .format = {}, .log = {}})
+            .value());
   }
 
   http::Response ask(std::string method, std::string path, std::string body = "",
@@ -37,7 +38,8 @@ class RoutesTest : public ::testing::Test {
 
 TEST_F(RoutesTest, UnknownPathsAndMethods) {
   EXPECT_EQ(ask("GET", "/v1/nothing").status, 404);
-  EXPECT_EQ(json(ask("POST", "/"))["error"]["code"], "unknown_route");
+  EXPECT_EQ(json(ask("POST", "/v1"))["error"]["code"], "unknown_route");
+  EXPECT_EQ(ask("HEAD", "/").status, 200);
   const auto wrong = ask("GET", "/v1/chat/completions");
   EXPECT_EQ(wrong.status, 405);
   EXPECT_EQ(wrong.headers.back(), (std::pair<std::string, std::string>("Allow", "POST")));

@@ -34,8 +34,8 @@ Result<std::unique_ptr<Server>> Server::open(ServerOptions options) {
     router->handle(exchange);
   };
   listener.error_response = [](int status, const std::string& message, const std::string& code,
-                               const http::Request&) {
-    return openai_error(status, message, code);
+                               const http::Request& request) {
+    return error_for_path(request.path, status, message, code);
   };
   T9_TRY(server->listener_, http::Listener::open(std::move(listener)));
   return server;

@@ -21,7 +21,7 @@ def binary() -> Path:
 
 def clean_environment(**extra) -> dict:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("TEMPO9_", "AS_"))}
-    return {**kept, **extra}
+    return {"AS_KV_OFFLOAD": "0", **kept, **extra}  # tests of the disk tier name a folder of their own
 
 
 def run_binary(*args, timeout=60, **environment) -> subprocess.CompletedProcess:

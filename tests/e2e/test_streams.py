@@ -14,7 +14,7 @@ USER = [{"role": "user", "content": "go"}]
 
 
 def body(path, **fields):
-    return {"messages": USER, **fields} if path == CHAT else {"prompt": "go", "max_tokens": 10000, **fields}
+    return {"prompt": "go", "max_tokens": 10000, **fields} if path == TEXT else {"messages": USER, **fields}
 
 
 def metric(server, name) -> int:
@@ -81,7 +81,7 @@ def test_scripted_length(serve):
     assert httpx.post(server.url + CHAT, json=body(CHAT)).json()["choices"][0]["finish_reason"] == "length"
 
 
-@pytest.mark.parametrize("path", [CHAT, TEXT])
+@pytest.mark.parametrize("path", [CHAT, TEXT, "/v1/messages", "/api/chat"])
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("line", [{"text": "x" * 1000, "delay_ms": 50}, {"text": "x", "prefill_ms": 60_000}],
                          ids=["decode", "prefill"])
@@ -108,22 +108,39 @@ def test_client_that_leaves_the_queue_is_noticed(serve):
     first.close()
 
 
+def is_sign_of_life(path, line) -> bool:
+    """Does the line say nothing, in the form that the door's clients count?"""
+    if path == "/v1/messages":
+        return line == 'data: {"type":"ping"}'
+    if path == CHAT:
+        if not line.startswith("data: {"):
+            return False
+        choice = json.loads(line[6:])["choices"][0]
+        return not choice["delta"].get("content") and not choice["finish_reason"]
+    part = json.loads(line)
+    return not part["done"] and not (part["message"]["content"] if path == "/api/chat" else part["response"])
+
+
 def test_headers_come_at_once_and_silence_is_broken(serve):
     server = serve([{"text": "late", "prefill_ms": 21_000}])
-    start = time.monotonic()
-    gaps, chunks, last = [], [], start
-    with httpx.stream("POST", server.url + CHAT, json=body(CHAT, stream=True), timeout=60) as answer:
-        assert time.monotonic() - start < 2
-        for line in answer.iter_lines():
-            if line.startswith("data: {"):
-                now = time.monotonic()
-                gaps.append(now - last)
-                last = now
-                chunks.append(json.loads(line[6:]))
-    assert max(gaps) < 10.5
-    quiet = [c for c in chunks if not c["choices"][0]["delta"].get("content") and not c["choices"][0]["finish_reason"]]
-    assert len(quiet) >= 2
-    assert "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks) == "late"
+    paths = [CHAT, "/v1/messages", "/api/chat", "/api/generate"]
+
+    def listen(path):
+        ask = {"messages": USER, "prompt": "go", "max_tokens": 9, "stream": True}
+        start = last = time.monotonic()
+        gaps, signs, text = [], 0, ""
+        with httpx.stream("POST", server.url + path, json=ask, timeout=60) as answer:
+            assert time.monotonic() - start < 3
+            for line in filter(None, answer.iter_lines()):
+                gaps.append(time.monotonic() - last)
+                last = time.monotonic()
+                signs += is_sign_of_life(path, line)
+                text += line
+        return max(gaps), signs, "late" in text or '"l"' in text
+
+    with concurrent.futures.ThreadPoolExecutor(len(paths)) as pool:
+        for path, (gap, signs, answered) in zip(paths, pool.map(listen, paths)):
+            assert gap < 10.5 and signs >= 2 and answered, path
 
 
 def test_slow_reader_gets_everything(serve):

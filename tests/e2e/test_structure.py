@@ -125,11 +125,17 @@ def test_a_form_beside_tools_leaves_calls_possible(serve, said, content, n_calls
 
 @pytest.mark.parametrize("path, body", [
     ("/v1/responses", {"input": "x", "text": {"format": {"type": "json_schema", "name": "n", "schema": CITY}}}),
+    ("/v1/messages", {"max_tokens": 99, "messages": [{"role": "user", "content": "x"}],
+                      "output_config": {"format": {"type": "json_schema", "schema": CITY}}}),
+    ("/api/chat", {"stream": False, "messages": [{"role": "user", "content": "x"}], "format": CITY}),
+    ("/api/generate", {"stream": False, "prompt": "x", "format": CITY}),
 ])
 def test_the_other_doors(serve, path, body):
     server = serve([{"text": '{"city": "Lund"} and more'}])
     reply = httpx.post(server.url + path, json={"model": "m", **body}).json()
-    text = reply["output"][-1]["content"][0]["text"]
+    text = {"/v1/responses": lambda r: r["output"][-1]["content"][0]["text"],
+            "/v1/messages": lambda r: r["content"][-1]["text"],
+            "/api/chat": lambda r: r["message"]["content"], "/api/generate": lambda r: r["response"]}[path](reply)
     assert text.strip() == '{"city": "Lund"}'
     refused = httpx.post(server.url + path, json=json.loads(json.dumps({"model": "m", **body}).replace(
         '"type": "string"', '"type": "strnig"')))

@@ -43,6 +43,7 @@ class Server:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "TEMPO9_CPU", "TEMPO9_THREADS"))}
+        environment["AS_KV_OFFLOAD"] = "0"
         if isa:
             environment["TEMPO9_CPU_ISA"] = isa
         self._log = tempfile.TemporaryFile()

@@ -55,10 +55,17 @@ class FakeBackend final : public ops::Backend {
   void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override {
     arena_.copy_page(from, to, n_tokens);
   }
-  void drop_page(ops::PageId) override {}
-  uint64_t page_bytes() const override { return 1; }
+  void drop_page(ops::PageId page) override { arena_.drop_page(page); }
+  void read_page(ops::PageId page, std::span<uint8_t> out) const override {
+    arena_.read_page(page, out);
+  }
+  void write_page(ops::PageId page, std::span<const uint8_t> bytes) override {
+    arena_.write_page(page, bytes);
+  }
+  uint64_t page_bytes() const override { return kv::testing::FakeArena::kPageBytes; }
   uint64_t weight_bytes() const override { return 1; }
   std::string_view name() const override { return "fake"; }
+  std::string_view numerics() const override { return "fake-1"; }
 
   void interrupt() override {
     interrupted = true;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -51,7 +52,19 @@ class FakeArena final : public PageCopier {
     ++n_copies;
     std::copy_n(&cells_[size_t{from} * kPageTokens], n_tokens, &cells_[size_t{to} * kPageTokens]);
   }
+  void drop_page(PageId page) override {
+    ++n_drops;
+    std::fill_n(&cells_[size_t{page} * kPageTokens], kPageTokens, 0);
+  }
+  static constexpr size_t kPageBytes = kPageTokens * sizeof(uint64_t);
+  void read_page(PageId page, std::span<uint8_t> out) const {
+    std::memcpy(out.data(), &cells_[size_t{page} * kPageTokens], kPageBytes);
+  }
+  void write_page(PageId page, std::span<const uint8_t> bytes) {
+    std::memcpy(&cells_[size_t{page} * kPageTokens], bytes.data(), kPageBytes);
+  }
   int n_copies = 0;
+  int n_drops = 0;
 
  private:
   std::vector<uint64_t> cells_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "server/cache_report.h"
 #include "server/chat_job.h"
 #include "server/dialects/openai.h"
 
@@ -193,7 +194,9 @@ Json usage_json(const engine::Usage& usage) {
   json["prompt_tokens"] = usage.prompt_tokens;
   json["completion_tokens"] = usage.completion_tokens;
   json["total_tokens"] = usage.prompt_tokens + usage.completion_tokens;
-  json["prompt_tokens_details"] = {{"cached_tokens", usage.cached_tokens}};
+  json["prompt_tokens_details"] = {{"cached_tokens", usage.cached_tokens},
+                                   {"cached_tokens_by_source", cached_by_source(usage.cached)}};
+  if (usage.cache_report) json["cache_report"] = cache_report_json(*usage.cache_report);
   return json;
 }
 
@@ -201,6 +204,8 @@ void add_usage(const engine::Usage& choice, bool first_of_prompt, engine::Usage*
   if (first_of_prompt) {
     total->prompt_tokens += choice.prompt_tokens;
     total->cached_tokens += choice.cached_tokens;
+    total->cached += choice.cached;
+    total->cache_report = choice.cache_report;
   }
   total->completion_tokens += choice.completion_tokens;
 }

@@ -20,6 +20,9 @@ Json model_json(const Service& service, const std::string& id) {
   model["display_name"] = service.name();
   model["created_at"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
                                     fmt::gmtime(static_cast<std::time_t>(service.created())));
+  model["lifecycle"] = "active";
+  model["max_input_tokens"] = info.max_length;
+  model["max_tokens"] = info.max_length;
   model["max_model_len"] = info.max_length;
   return model;
 }

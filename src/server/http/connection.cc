@@ -226,6 +226,7 @@ Request Connection::make_request(bool with_body) {
   request.origin = header("Origin");
   request.authorization = header("Authorization");
   request.x_api_key = header("x-api-key");
+  request.explain = header("X-Tempo9-Explain");
   if (with_body) request.body = std::move(message.body());
   return request;
 }
@@ -298,12 +299,14 @@ void Connection::send_response(const Response& response) {
   write();
 }
 
-void Connection::send_head(std::string_view content_type) {
+void Connection::send_head(std::string_view content_type, const Headers& headers) {
   if (ended_ || streaming_) return;
   if (shared_->closing) keep_alive_ = false;
   Response response;
   response.content_type = content_type;
-  response.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
+  response.headers = headers;
+  response.headers.insert(response.headers.end(),
+                          {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}});
   // HTTP/1.0 knows no chunks: there the body ends with the connection.
   if (!chunked_) keep_alive_ = false;
   pending_ += head(response, keep_alive_, allow_origin_);

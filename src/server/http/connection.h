@@ -64,7 +64,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // --- for the exchange, on the strand
   Socket::executor_type executor() { return socket_.get_executor(); }
   void send_response(const Response& response);
-  void send_head(std::string_view content_type);
+  void send_head(std::string_view content_type, const Headers& headers);
   void send_chunk(std::string_view bytes);
   void send_end();
   void reset();

@@ -27,8 +27,8 @@ class ConnectionExchange final : public Exchange {
   void respond(Response response) override {
     if (!gone()) connection_->send_response(response);
   }
-  void start_stream(std::string_view content_type) override {
-    if (!gone()) connection_->send_head(content_type);
+  void start_stream(std::string_view content_type, const Headers& headers) override {
+    if (!gone()) connection_->send_head(content_type, headers);
   }
   void write(std::string_view bytes) override {
     if (!gone()) connection_->send_chunk(bytes);

@@ -20,13 +20,16 @@ struct Request {
   std::string origin = {};         // Origin header; empty: none
   std::string authorization = {};  // Authorization header
   std::string x_api_key = {};      // x-api-key header
+  std::string explain = {};        // X-Tempo9-Explain header
 };
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
 
 struct Response {
   int status = 200;
   std::string content_type = "application/json";
   std::string body = {};
-  std::vector<std::pair<std::string, std::string>> headers = {};  // further ones
+  Headers headers = {};  // further ones
 };
 
 // A request being answered: exactly one respond(), or start_stream() with finish() or reset()
@@ -47,7 +50,7 @@ class Exchange {
   virtual void respond(Response response) = 0;
 
   // Sends the head of a 200 at once; the body follows in pieces.
-  virtual void start_stream(std::string_view content_type) = 0;
+  virtual void start_stream(std::string_view content_type, const Headers& headers = {}) = 0;
   virtual void write(std::string_view bytes) = 0;
   virtual void finish() = 0;
   // Cuts the connection so that the client sees an error and not an end.

@@ -40,7 +40,10 @@ class FakeExchange final : public http::Exchange {
     response = std::move(answer);
     end();
   }
-  void start_stream(std::string_view type) override { content_type = type; }
+  void start_stream(std::string_view type, const http::Headers& headers) override {
+    content_type = type;
+    stream_headers = headers;
+  }
   void write(std::string_view bytes) override { stream += bytes; }
   void finish() override {
     finished = true;
@@ -91,6 +94,7 @@ class FakeExchange final : public http::Exchange {
 
   std::optional<http::Response> response;
   std::string content_type;
+  http::Headers stream_headers;
   std::string stream;
   bool finished = false;
   bool was_reset = false;

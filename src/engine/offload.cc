@@ -1,0 +1,125 @@
+#include "engine/offload.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace tempo9::engine {
+namespace {
+
+// Pages that one step hands on, so that copying them never shows in the gap between two tokens.
+constexpr size_t kPagesAStep = 16;
+
+}  // namespace
+
+Offload::Offload(kv::Cache* cache, kv::DiskTier* tier, ops::Backend* backend)
+    : cache_(cache), tier_(tier), backend_(backend) {
+  cache_->set_lists_whole_pages(true);
+}
+
+bool Offload::begin(uint64_t request, std::span<const kv::TokenId> prompt) {
+  {
+    const kv::Lease known = cache_->pin_prefix(prompt);
+    const size_t n_known = size_t{known.n_cached()} / kv::kPageTokens * kv::kPageTokens;
+    if (tier_->n_known(known.chain(), prompt.subspan(n_known)) == 0) return false;
+  }
+  waiting_.push_back({request, {prompt.begin(), prompt.end()}});
+  if (waiting_.size() > 1) return true;
+  return start_front();
+}
+
+// Finds what is in memory by now, and asks for the rest. False: there is nothing to ask for, and
+// the front one has gone.
+bool Offload::start_front() {
+  const Waiting& front = waiting_.front();
+  lease_ = cache_->pin_prefix(front.prompt);
+  const size_t n_known = size_t{lease_->n_cached()} / kv::kPageTokens * kv::kPageTokens;
+  const auto rest = std::span(front.prompt).subspan(n_known);
+  if (tier_->n_known(lease_->chain(), rest) == 0) {
+    lease_.reset();
+    waiting_.pop_front();
+    return false;
+  }
+  known_.assign(front.prompt.begin(), front.prompt.begin() + static_cast<ptrdiff_t>(n_known));
+  tier_->load(lease_->chain(), rest);
+  return true;
+}
+
+void Offload::cancel(uint64_t request) {
+  const auto it = std::ranges::find(waiting_, request, &Waiting::request);
+  if (it == waiting_.end()) return;
+  if (it != waiting_.begin()) {
+    waiting_.erase(it);
+    return;
+  }
+  // The next poll() finds that nothing more comes, and starts the next one.
+  tier_->stop_loading();
+  waiting_.front().request = 0;
+}
+
+std::vector<uint64_t> Offload::poll() {
+  std::vector<uint64_t> ready;
+  while (!waiting_.empty()) {
+    const kv::DiskTier::Loaded loaded = tier_->take_loaded();
+    bool goes_on = !loaded.done;
+    for (const kv::DiskStore::Found& found : loaded.pages) {
+      if (!take(found)) {
+        tier_->stop_loading();
+        goes_on = false;
+        break;
+      }
+    }
+    if (goes_on || !finish_front(&ready)) break;
+  }
+  hand_on(kPagesAStep);
+  return ready;
+}
+
+// The front one has all it can have. False: the next one is being loaded.
+bool Offload::finish_front(std::vector<uint64_t>* ready) {
+  lease_.reset();
+  if (waiting_.front().request != 0) ready->push_back(waiting_.front().request);
+  waiting_.pop_front();
+  while (!waiting_.empty()) {
+    const uint64_t next = waiting_.front().request;
+    if (start_front()) return false;
+    ready->push_back(next);
+  }
+  return true;
+}
+
+// A page as if it had been computed. False: memory is too short for it.
+bool Offload::take(const kv::DiskStore::Found& found) {
+  const size_t index = known_.size() / kv::kPageTokens;
+  known_.insert(known_.end(), found.name.tokens.begin(), found.name.tokens.end());
+  if (lease_->n_cached() > known_.size() || !lease_->extend(static_cast<uint32_t>(known_.size()))) {
+    return false;
+  }
+  backend_->write_page(lease_->pages()[index], found.bytes);
+  lease_->commit(known_, kv::Origin::kDisk);
+  return true;
+}
+
+void Offload::hand_on(size_t n_max) {
+  for (size_t i = 0; i < n_max && can_hand_on(); ++i) {
+    const auto page = cache_->next_whole_page();
+    if (!page) return;
+    if (tier_->knows(page->key)) continue;
+    kv::PageName name{page->parent, page->key, {}};
+    std::ranges::copy(page->tokens, name.tokens.begin());
+    std::vector<uint8_t> bytes(backend_->page_bytes());
+    backend_->read_page(page->page, bytes);
+    tier_->store(name, std::move(bytes));
+  }
+}
+
+void Offload::drain(std::chrono::steady_clock::time_point until) {
+  while (cache_->n_listed_whole_pages() > 0 && tier_->stats().writes &&
+         std::chrono::steady_clock::now() < until) {
+    hand_on(cache_->n_listed_whole_pages());
+    tier_->drain(until);
+  }
+  tier_->drain(until);
+}
+
+}  // namespace tempo9::engine

@@ -1,0 +1,63 @@
+// Between the prefix cache and the disk: whole pages go down as they become whole, and a prompt's
+// pages come up before its request is scheduled. To the scheduler a page from disk is one more page
+// that is known.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "kv/cache.h"
+#include "kv/tiers/disk_tier.h"
+#include "ops/backend.h"
+
+namespace tempo9::engine {
+
+using RequestId = uint64_t;
+
+// Threads: the engine's.
+class Offload {
+ public:
+  // All must outlive it.
+  Offload(kv::Cache* cache, kv::DiskTier* tier, ops::Backend* backend);
+
+  // True: pages of the prompt are on disk and will be brought; poll() says when the request can go
+  // on. False: nothing to wait for.
+  bool begin(uint64_t request, std::span<const kv::TokenId> prompt);
+  // The request has gone. Unknown ids: nothing happens.
+  void cancel(uint64_t request);
+
+  // Takes what has come from disk and hands on what is to be written, as far as there is room.
+  // Returns the requests that wait no longer, in order.
+  std::vector<uint64_t> poll();
+  bool has_waiting() const { return !waiting_.empty(); }
+  // Whether poll() has something to hand on that there is room for.
+  bool can_hand_on() const { return cache_->n_listed_whole_pages() > 0 && tier_->can_store(); }
+
+  // Hands on all that is to be written and waits for it, until then at most.
+  void drain(std::chrono::steady_clock::time_point until);
+
+ private:
+  struct Waiting {
+    uint64_t request;
+    std::vector<kv::TokenId> prompt;
+  };
+
+  bool start_front();
+  bool take(const kv::DiskStore::Found& found);
+  bool finish_front(std::vector<uint64_t>* ready);
+  void hand_on(size_t n_max);
+
+  kv::Cache* cache_;
+  kv::DiskTier* tier_;
+  ops::Backend* backend_;
+  std::deque<Waiting> waiting_;     // the front one is being loaded
+  std::optional<kv::Lease> lease_;  // of the front one: what is there so far, pinned
+  std::vector<kv::TokenId> known_;  // whose pages the lease holds
+};
+
+}  // namespace tempo9::engine

@@ -1,0 +1,125 @@
+#include "kv/tiers/disk_tier.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "base/testing/temp_folder.h"
+
+namespace tempo9::kv {
+namespace {
+
+constexpr uint64_t kPageBytes = 1000;
+using Tokens = std::vector<TokenId>;
+
+Tokens iota(size_t n) {
+  Tokens tokens(n);
+  std::iota(tokens.begin(), tokens.end(), 1);
+  return tokens;
+}
+
+std::vector<uint8_t> bytes_of(size_t page) {
+  return std::vector<uint8_t>(kPageBytes, static_cast<uint8_t>(page + 1));
+}
+
+struct Fixture {
+  explicit Fixture(const std::string& folder) {
+    auto store = DiskStore::open({folder, 10'000'000, "model", kPageBytes});
+    EXPECT_TRUE(store);
+    tier.emplace(*std::move(store), kPageBytes,
+                 [this](const std::string& message) { log.push_back(message); });
+    tier->set_changed([this] {
+      const std::lock_guard lock(mutex);
+      is_changed = true;
+      changed.notify_all();
+    });
+  }
+  void store(const Tokens& tokens) {
+    PrefixKey parent;
+    for (size_t page = 0; page < tokens.size() / kPageTokens; ++page) {
+      const auto part = std::span(tokens).subspan(page * kPageTokens, kPageTokens);
+      PageName name{parent, extend_key(tier->secret(), parent, part), {}};
+      std::ranges::copy(part, name.tokens.begin());
+      while (!tier->can_store()) std::this_thread::yield();
+      tier->store(name, bytes_of(page));
+      parent = name.key;
+    }
+    tier->drain(std::chrono::steady_clock::now() + std::chrono::seconds(20));
+  }
+  std::vector<DiskStore::Found> load(const Tokens& tokens) {
+    tier->load({}, tokens);
+    std::vector<DiskStore::Found> pages;
+    for (;;) {
+      DiskTier::Loaded loaded = tier->take_loaded();
+      std::ranges::move(loaded.pages, std::back_inserter(pages));
+      if (loaded.done) return pages;
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [this] { return is_changed; });
+      is_changed = false;
+    }
+  }
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_changed = false;
+  std::vector<std::string> log;
+  std::optional<DiskTier> tier;
+};
+
+TEST(DiskTier, PagesComeBackInOrderInTheNextProcess) {
+  const TempFolder folder;
+  const Tokens tokens = iota(40 * kPageTokens + 5);
+  Fixture(folder.path()).store(tokens);
+  Fixture next(folder.path());
+  EXPECT_EQ(next.tier->n_known({}, tokens), 40u);
+  EXPECT_EQ(next.tier->n_known({}, std::span(tokens).subspan(1)), 0u);
+  const auto pages = next.load(tokens);
+  ASSERT_EQ(pages.size(), 40u);
+  for (size_t i = 0; i < pages.size(); ++i) EXPECT_EQ(pages[i].bytes, bytes_of(i));
+  EXPECT_EQ(next.tier->stats().n_loaded, 40u);
+  EXPECT_TRUE(next.log.empty());
+}
+
+TEST(DiskTier, TheLastPageMayBeSharedInPart) {
+  const TempFolder folder;
+  Fixture f(folder.path());
+  f.store(iota(3 * kPageTokens));
+  Tokens tokens = iota(2 * kPageTokens + 20);
+  EXPECT_EQ(f.load(tokens).size(), 3u);
+  tokens[2 * kPageTokens + 1] = 0;  // one token in common is not worth a page
+  EXPECT_EQ(f.load(tokens).size(), 2u);
+}
+
+TEST(DiskTier, ADamagedPageEndsTheLoadIsToldOnceAndForgotten) {
+  const TempFolder folder;
+  const Tokens tokens = iota(6 * kPageTokens);
+  Fixture(folder.path()).store(tokens);
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    if (!is_segment_name(entry.path().filename().string())) continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(2 * kPageBytes + 17);
+    file.put('\xee');
+  }
+  Fixture f(folder.path());
+  EXPECT_EQ(f.load(tokens).size(), 2u);
+  EXPECT_EQ(f.load(tokens).size(), 2u);
+  EXPECT_EQ(f.tier->n_known({}, tokens), 2u);
+  EXPECT_EQ(f.tier->stats().n_damaged, 1u);
+  EXPECT_EQ(f.log.size(), 1u);
+}
+
+TEST(DiskTier, ANewLoadEndsTheOneBefore) {
+  const TempFolder folder;
+  Fixture f(folder.path());
+  f.store(iota(8 * kPageTokens));
+  f.tier->load({}, iota(8 * kPageTokens));
+  EXPECT_EQ(f.load(iota(2 * kPageTokens)).size(), 2u);
+  f.tier->load({}, iota(8 * kPageTokens));
+  f.tier->stop_loading();
+  EXPECT_TRUE(f.tier->take_loaded().done);
+  EXPECT_TRUE(f.tier->take_loaded().pages.empty());
+}
+
+}  // namespace
+}  // namespace tempo9::kv
