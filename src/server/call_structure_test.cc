@@ -69,7 +69,8 @@ TEST_F(CallStructureTest, ANamedCallIsOneCall) {
   make(false);
   auto constraint = hold({.forced = true, .name = "go", .one_call = true});
   EXPECT_TRUE(takes(*constraint, " {\"x\": [1], \"n\": 2}}\n</tool_call>"));
-  EXPECT_FALSE(takes(*constraint, "\n"));
+  EXPECT_TRUE(takes(*constraint, "\n"));
+  EXPECT_FALSE(takes(*constraint, "<tool_call>"));
   EXPECT_TRUE(*constraint->accept(engine_.tokenizer().eos()));
 }
 

@@ -8,14 +8,29 @@ namespace {
 // Another process may hold the write lock for a moment.
 constexpr int kBusyMs = 2000;
 
-Error error_of(sqlite3* db, int code) {
-  ErrorCode kind = ErrorCode::kIo;
-  if ((code & 0xff) == SQLITE_FULL) kind = ErrorCode::kResourceExhausted;
-  if ((code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB) {
-    kind = ErrorCode::kCorrupt;
+// The SQL is ours and right for our tables: where it does not fit, the tables are not ours any
+// more.
+ErrorCode kind_of(int code) {
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+      return ErrorCode::kResourceExhausted;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_ERROR:       // no such table or column
+    case SQLITE_CONSTRAINT:  // a column has lost its default, or two rows have become one
+    case SQLITE_MISMATCH:
+    case SQLITE_TOOBIG:
+    case SQLITE_FORMAT:
+      return ErrorCode::kCorrupt;
+    default:
+      return code == SQLITE_IOERR_SHORT_READ ? ErrorCode::kCorrupt : ErrorCode::kIo;
   }
+}
+
+Error error_of(sqlite3* db) {
   const char* path = sqlite3_db_filename(db, "main");
-  return make_error(kind, "{}: {}", path == nullptr ? "the index" : path, sqlite3_errmsg(db));
+  return make_error(kind_of(sqlite3_extended_errcode(db)), "{}: {}",
+                    path == nullptr ? "the index" : path, sqlite3_errmsg(db));
 }
 
 }  // namespace
@@ -61,7 +76,7 @@ Result<bool> SqlStatement::next() {
     sqlite3_reset(statement_);
     return false;
   }
-  Error error = error_of(sqlite3_db_handle(statement_), code);
+  Error error = error_of(sqlite3_db_handle(statement_));
   sqlite3_reset(statement_);
   return error;
 }
@@ -105,7 +120,7 @@ SqlConnection::~SqlConnection() { sqlite3_close_v2(db_); }
 
 Status SqlConnection::execute(const std::string& sql) {
   const int code = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
-  if (code != SQLITE_OK) return error_of(db_, code);
+  if (code != SQLITE_OK) return error_of(db_);
   return {};
 }
 
@@ -113,7 +128,7 @@ Result<SqlStatement> SqlConnection::prepare(const std::string& sql) const {
   SqlStatement statement;
   const int code = sqlite3_prepare_v3(db_, sql.c_str(), static_cast<int>(sql.size()),
                                       SQLITE_PREPARE_PERSISTENT, &statement.statement_, nullptr);
-  if (code != SQLITE_OK) return error_of(db_, code);
+  if (code != SQLITE_OK) return error_of(db_);
   return statement;
 }
 

@@ -40,5 +40,16 @@ TEST(Sqlite, ErrorsNameTheFileAndTheirKind) {
   EXPECT_EQ(SqlConnection::open(folder.path()).error().code, ErrorCode::kIo);
 }
 
+// A flipped bit in the schema renames a column, and quick_check finds nothing wrong with that.
+TEST(Sqlite, TablesThatDoNotFitOurStatementsAreDamage) {
+  const TempFolder folder;
+  auto db = SqlConnection::open(folder.file("db"));
+  ASSERT_TRUE(db);
+  ASSERT_TRUE(db->execute("CREATE TABLE t (a INTEGER, c TEXT NOT NULL)"));
+  EXPECT_EQ(db->prepare("SELECT b FROM t").error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(db->prepare("SELECT a FROM u").error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(db->execute("INSERT INTO t (a) VALUES (1)").error().code, ErrorCode::kCorrupt);
+}
+
 }  // namespace
 }  // namespace tempo9::kv
