@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "cli/options.h"
+#include "cli/parse_arguments.h"
 #include "engine/build.h"
 
 namespace tempo9::cli {
@@ -159,14 +160,11 @@ Result<ParsedBench> parse_bench_options(const std::vector<std::string>& args,
                "measure the machine: int8 and f32 multiply-adds, read bandwidth");
   app.add_flag("--json", options.json, "print JSON");
 
-  try {
-    std::vector<std::string> reversed(args.rbegin(), args.rend());
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
+  const auto goes_on = parse_arguments(app, args);
+  if (!goes_on) return usage_error(fmt::format("bench: {}", goes_on.error().message));
+  if (!*goes_on) {
     parsed.help = app.help();
     return parsed;
-  } catch (const CLI::ParseError& error) {
-    return usage_error(fmt::format("bench: {}", error.what()));
   }
   if (const auto extras = app.remaining(); !extras.empty())
     return unknown_argument(app, extras.front());

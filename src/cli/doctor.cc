@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/parse_arguments.h"
 #include "engine/determinism.h"
 
 namespace tempo9::cli {
@@ -63,14 +64,11 @@ int run_doctor(const std::vector<std::string>& args, const Environment& environm
   app.add_option("--prompt", plan.n_prompt, "tokens of the prompt (default 700)")
       ->check(CLI::Range(8u, 100'000u))
       ->type_name("N");
-  try {
-    std::vector<std::string> reversed(args.rbegin(), args.rend());
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
+  const auto goes_on = parse_arguments(app, args);
+  if (!goes_on) return report(goes_on.error().message, kExitUsage);
+  if (!*goes_on) {
     fmt::print("{}", app.help());
     return finish_output(kExitOk);
-  } catch (const CLI::ParseError& error) {
-    return report(error.what(), kExitUsage);
   }
   if (options.model_path.empty() || !determinism) {
     return report("found no model or no check, expected `tempo9 doctor --determinism F.gguf`",

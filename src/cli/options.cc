@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "chat/parser.h"
+#include "cli/parse_arguments.h"
 
 namespace tempo9::cli {
 namespace {
@@ -223,14 +224,10 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   for (size_t i = 0; i < later.size(); ++i) app.add_option(kLater[i], later[i])->group("");
   for (const char* name : kLaterSwitches) app.add_flag(name)->group("");
 
-  try {
-    std::vector<std::string> reversed(args.rbegin(), args.rend());
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
+  T9_TRY(const bool goes_on, parse_arguments(app, args));
+  if (!goes_on) {
     parsed.help = app.help();
     return parsed;
-  } catch (const CLI::ParseError& error) {
-    return usage_error(error.what());
   }
   if (const auto extras = app.remaining(); !extras.empty())
     return unknown_argument(app, extras.front());
