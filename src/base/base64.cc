@@ -5,12 +5,26 @@
 namespace tempo9 {
 namespace {
 
-constexpr std::string_view kAlphabet =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+std::string_view alphabet(Base64 kind) {
+  return kind == Base64::kUrl ? "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+                              : "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+}
+
+// Without "=" where that fills up a group of four.
+std::string_view without_padding(std::string_view text) {
+  while (!text.empty() && text.back() == '=' && text.size() % 4 != 1) {
+    text.remove_suffix(1);
+    if (text.size() % 4 == 2 || text.empty() || text.back() != '=') {
+      break;
+    }
+  }
+  return text;
+}
 
 }  // namespace
 
-std::string encode_base64(std::string_view bytes) {
+std::string encode_base64(std::string_view bytes, Base64 kind) {
+  const std::string_view letters = alphabet(kind);
   std::string text;
   text.reserve((bytes.size() + 2) / 3 * 4);
   for (size_t i = 0; i < bytes.size(); i += 3) {
@@ -19,26 +33,23 @@ std::string encode_base64(std::string_view bytes) {
       bits = bits << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
     }
     const size_t n_left = bytes.size() - i;
-    text += kAlphabet[bits >> 18];
-    text += kAlphabet[bits >> 12 & 63];
-    text += n_left > 1 ? kAlphabet[bits >> 6 & 63] : '=';
-    text += n_left > 2 ? kAlphabet[bits & 63] : '=';
+    text += letters[bits >> 18];
+    text += letters[bits >> 12 & 63];
+    if (n_left > 1) text += letters[bits >> 6 & 63];
+    if (n_left > 2) text += letters[bits & 63];
   }
+  if (kind == Base64::kPadded) text.resize((text.size() + 3) / 4 * 4, '=');
   return text;
 }
 
-std::optional<std::string> decode_base64(std::string_view text) {
-  while (!text.empty() && text.back() == '=' && text.size() % 4 != 1) {
-    text.remove_suffix(1);
-    if (text.size() % 4 == 2 || text.empty() || text.back() != '=') {
-      break;
-    }
-  }
+std::optional<std::string> decode_base64(std::string_view text, Base64 kind) {
+  if (kind == Base64::kPadded) text = without_padding(text);
+  const std::string_view letters = alphabet(kind);
   std::string bytes;
   uint32_t bits = 0;
   int n_bits = 0;
   for (const char c : text) {
-    const size_t value = kAlphabet.find(c);
+    const size_t value = letters.find(c);
     if (value == std::string_view::npos) return std::nullopt;
     bits = (bits << 6 | static_cast<uint32_t>(value)) & 0xffffffu;
     n_bits += 6;

@@ -1,4 +1,4 @@
-// Base64 (RFC 4648, section 4).
+// Base64 (RFC 4648).
 #pragma once
 
 #include <optional>
@@ -7,10 +7,15 @@
 
 namespace tempo9 {
 
-std::string encode_base64(std::string_view bytes);
+enum class Base64 {
+  kPadded,  // section 4
+  kUrl,     // section 5: the URL's alphabet, without padding
+};
 
-// Padding may be left out. None: a character that is not of the alphabet, or a length that no
-// encoder writes.
-std::optional<std::string> decode_base64(std::string_view text);
+std::string encode_base64(std::string_view bytes, Base64 kind = Base64::kPadded);
+
+// The padding of kPadded may be left out. None: a character that is not of the alphabet, or a
+// length that no encoder writes.
+std::optional<std::string> decode_base64(std::string_view text, Base64 kind = Base64::kPadded);
 
 }  // namespace tempo9

@@ -25,6 +25,18 @@ TEST(Base64, VectorsOfTheRfc) {
   }
 }
 
+TEST(Base64, TheUrlsAlphabetHasNoPadding) {
+  for (const auto& [bytes, padded] : kVectors) {
+    std::string text = padded;
+    while (text.ends_with('=')) text.pop_back();
+    EXPECT_EQ(encode_base64(bytes, Base64::kUrl), text);
+    EXPECT_EQ(decode_base64(text, Base64::kUrl), bytes);
+  }
+  EXPECT_EQ(encode_base64("\xfb\xff", Base64::kUrl), "-_8");
+  for (const char* other : {"+/8", "Zg==", "-_9", "a"})
+    EXPECT_EQ(decode_base64(other, Base64::kUrl), std::nullopt) << other;
+}
+
 TEST(Base64, AllBytesComeBack) {
   std::string bytes;
   for (int c = 0; c < 256; ++c) bytes += static_cast<char>(c);

@@ -68,22 +68,6 @@ std::string resolve_uri(std::string_view base, std::string_view reference) {
   return whole_base.substr(0, root) + without_dots(path.substr(0, hash)) + path.substr(hash);
 }
 
-std::string percent_decoded(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    unsigned value = 0;
-    if (text[i] == '%' && i + 2 < text.size() + 0 &&
-        std::from_chars(text.data() + i + 1, text.data() + i + 3, value, 16).ptr ==
-            text.data() + i + 3) {
-      out += static_cast<char>(value);
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
 std::string child(std::string_view pointer, std::string_view key) {
   std::string out(pointer);
   out += '/';

@@ -11,7 +11,6 @@ namespace tempo9::grammar {
 std::string resolve_uri(std::string_view base, std::string_view reference);
 std::string without_fragment(std::string_view uri);
 std::string_view fragment_of(std::string_view uri);  // behind the "#"
-std::string percent_decoded(std::string_view text);
 
 // A pointer one step longer.
 std::string child(std::string_view pointer, std::string_view key);

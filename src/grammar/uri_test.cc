@@ -25,7 +25,6 @@ TEST(Uri, PartsComeApart) {
   EXPECT_EQ(without_fragment("a#b"), "a");
   EXPECT_EQ(fragment_of("a#b"), "b");
   EXPECT_EQ(fragment_of("a"), "");
-  EXPECT_EQ(percent_decoded("a%25b%7e%"), "a%b~%");
 }
 
 TEST(Uri, PointersFindWhatTheyName) {

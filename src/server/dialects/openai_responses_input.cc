@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/base64.h"
 #include "server/custom_tool.h"
 #include "server/json_body.h"
 
@@ -15,14 +16,6 @@ using chat::ContentPart;
 using chat::Message;
 
 constexpr std::string_view kOurs = "t9r1.";
-
-Result<std::string> string_of(const Json& object, const char* key, const std::string& where) {
-  const auto found = object.find(key);
-  if (found == object.end() || found->is_null()) return std::string();
-  if (found->is_string()) return found->get<std::string>();
-  return make_error(ErrorCode::kInvalidArgument, "{}.{}: found {}, expected a string", where, key,
-                    describe(*found));
-}
 
 const Json& field_of(const Json& object, const char* key) {
   static const Json kNull;
@@ -45,14 +38,14 @@ Result<ContentPart> read_part(const Json& value, const std::string& where) {
     return make_error(ErrorCode::kInvalidArgument, "{}: found {}, expected an object", where,
                       describe(value));
   }
-  T9_TRY(const std::string type, string_of(value, "type", where));
+  T9_TRY(const std::string type, string_at(value, "type", where));
   if (is_text_type(type) || type == "refusal") {
     const char* key = type == "refusal" ? "refusal" : "text";
     if (!value.contains(key)) {
       return make_error(ErrorCode::kInvalidArgument, "{}.{}: found nothing, expected a string",
                         where, key);
     }
-    T9_TRY(const std::string text, string_of(value, key, where));
+    T9_TRY(const std::string text, string_at(value, key, where));
     return ContentPart{"text", text, {{"type", "text"}, {"text", text}}};
   }
   for (const char* media : {"input_image", "input_file", "input_audio", "input_video",
@@ -95,43 +88,17 @@ std::string join_texts(const Json& parts) {
   return text;
 }
 
-constexpr std::string_view kDigits =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
 }  // namespace
 
-// Base64 with the URL's alphabet and no padding (RFC 4648, section 5).
 std::string encode_reasoning(const std::string& text) {
-  std::string out(kOurs);
-  out.reserve(kOurs.size() + text.size() * 4 / 3 + 3);
-  uint32_t bits = 0;
-  int n_bits = 0;
-  for (const char c : text) {
-    bits = (bits << 8) | static_cast<unsigned char>(c);
-    for (n_bits += 8; n_bits >= 6; n_bits -= 6) out += kDigits[(bits >> (n_bits - 6)) & 63];
-    bits &= (1u << n_bits) - 1;
-  }
-  if (n_bits > 0) out += kDigits[(bits << (6 - n_bits)) & 63];
-  return out;
+  return fmt::format("{}{}", kOurs, encode_base64(text, Base64::kUrl));
 }
 
 std::optional<std::string> decode_reasoning(const std::string& encrypted) {
   if (!encrypted.starts_with(kOurs)) return std::nullopt;
-  std::string out;
-  uint32_t bits = 0;
-  int n_bits = 0;
-  for (const char c : std::string_view(encrypted).substr(kOurs.size())) {
-    const size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) return std::nullopt;
-    bits = (bits << 6) | static_cast<uint32_t>(digit);
-    n_bits += 6;
-    if (n_bits < 8) continue;
-    n_bits -= 8;
-    out += static_cast<char>(bits >> n_bits);
-    bits &= (1u << n_bits) - 1;
-  }
-  if (find_invalid_utf8(out) != std::string_view::npos) return std::nullopt;
-  return out;
+  auto text = decode_base64(std::string_view(encrypted).substr(kOurs.size()), Base64::kUrl);
+  if (text && find_invalid_utf8(*text) != std::string_view::npos) return std::nullopt;
+  return text;
 }
 
 Status ItemReader::read(const Json& item, const std::string& where) {
@@ -139,12 +106,12 @@ Status ItemReader::read(const Json& item, const std::string& where) {
     return make_error(ErrorCode::kInvalidArgument, "{}: found {}, expected an object", where,
                       describe(item));
   }
-  T9_TRY(std::string type, string_of(item, "type", where));
+  T9_TRY(std::string type, string_at(item, "type", where));
   if (type.empty() && item.contains("role")) type = "message";
   if (type.empty() && item.contains("id")) type = "item_reference";
   if (type != "item_reference") return read_as(type, item, where);
 
-  T9_TRY(const std::string id, string_of(item, "id", where));
+  T9_TRY(const std::string id, string_at(item, "id", where));
   const std::optional<Json> found = lookup_ ? lookup_(id) : std::nullopt;
   if (!found) {
     return make_error(
@@ -152,7 +119,7 @@ Status ItemReader::read(const Json& item, const std::string& where) {
         "{}.id: found {}, which is no item of a stored response; send the item itself", where,
         dump(Json(id)));
   }
-  T9_TRY(type, string_of(*found, "type", where));
+  T9_TRY(type, string_at(*found, "type", where));
   return read_as(type, *found, where);
 }
 
@@ -195,7 +162,7 @@ Status ItemReader::read_as(const std::string& type, const Json& item, const std:
 }
 
 Status ItemReader::read_message(const Json& item, const std::string& where) {
-  T9_TRY(const std::string role, string_of(item, "role", where));
+  T9_TRY(const std::string role, string_at(item, "role", where));
   if (role == "assistant") return read_assistant(item, where);
   if (role != "user" && role != "system" && role != "developer") {
     return make_error(ErrorCode::kInvalidArgument,
@@ -227,7 +194,7 @@ Status ItemReader::read_reasoning(const Json& item, const std::string& where) {
   std::string text = join_texts(field_of(item, "content"));
   if (text.empty()) text = join_texts(field_of(item, "summary"));
   if (text.empty()) {
-    T9_TRY(const std::string encrypted, string_of(item, "encrypted_content", where));
+    T9_TRY(const std::string encrypted, string_at(item, "encrypted_content", where));
     text = decode_reasoning(encrypted).value_or("");
   }
   if (text.empty()) return {};
@@ -237,23 +204,23 @@ Status ItemReader::read_reasoning(const Json& item, const std::string& where) {
 }
 
 Status ItemReader::read_function_call(const Json& item, const std::string& where) {
-  T9_TRY(const std::string type, string_of(item, "type", where));
-  T9_TRY(const std::string name, string_of(item, "name", where));
+  T9_TRY(const std::string type, string_at(item, "type", where));
+  T9_TRY(const std::string name, string_at(item, "name", where));
   if (name.empty()) {
     return make_error(ErrorCode::kInvalidArgument,
                       "{}.name: found nothing, expected the name of the tool that was called",
                       where);
   }
-  T9_TRY(const std::string name_space, string_of(item, "namespace", where));
-  T9_TRY(std::string id, string_of(item, "call_id", where));
+  T9_TRY(const std::string name_space, string_at(item, "namespace", where));
+  T9_TRY(std::string id, string_at(item, "call_id", where));
   Json arguments = Json::object();
   if (type == "custom_tool_call") {
-    T9_TRY(std::string input, string_of(item, "input", where));
+    T9_TRY(std::string input, string_at(item, "input", where));
     arguments = custom_arguments(std::move(input));
   } else if (const Json& given = field_of(item, "arguments"); given.is_object()) {
     arguments = given;
   } else if (!given.is_null()) {
-    T9_TRY(const std::string text, string_of(item, "arguments", where));
+    T9_TRY(const std::string text, string_at(item, "arguments", where));
     if (!text.empty()) arguments = text;
   }
   add_call(std::move(id), ResponseTools::visible_name(name_space, name), std::move(arguments));
@@ -263,7 +230,7 @@ Status ItemReader::read_function_call(const Json& item, const std::string& where
 // Calls whose type says the tool.
 Status ItemReader::read_named_call(const Json& item, const std::string& where, const char* name,
                                    const char* arguments_key) {
-  T9_TRY(std::string id, string_of(item, "call_id", where));
+  T9_TRY(std::string id, string_at(item, "call_id", where));
   Json arguments = field_of(item, arguments_key);
   if (arguments.is_object()) arguments.erase("type");
   if (!arguments.is_object() && !arguments.is_string()) arguments = Json::object();
@@ -274,9 +241,9 @@ Status ItemReader::read_named_call(const Json& item, const std::string& where, c
 Status ItemReader::read_output(const Json& item, const std::string& where, const char* key) {
   Message message;
   message.role = "tool";
-  T9_TRY(message.tool_call_id, string_of(item, "call_id", where));
+  T9_TRY(message.tool_call_id, string_at(item, "call_id", where));
   if (message.tool_call_id.empty()) {
-    T9_TRY(message.tool_call_id, string_of(item, "id", where));
+    T9_TRY(message.tool_call_id, string_at(item, "id", where));
   }
   const Json& output = field_of(item, key);
   const bool is_shell = field_of(item, "type") == "shell_call_output";
@@ -296,7 +263,7 @@ Status ItemReader::read_loaded_tools(const Json& item, const std::string& where,
   message.role = is_output ? "tool" : "developer";
   message.text = std::move(text);
   if (is_output) {
-    T9_TRY(message.tool_call_id, string_of(item, "call_id", where));
+    T9_TRY(message.tool_call_id, string_at(item, "call_id", where));
   }
   messages_.push_back(std::move(message));
   open_ = false;
@@ -305,10 +272,10 @@ Status ItemReader::read_loaded_tools(const Json& item, const std::string& where,
 
 // A call and its result in one item.
 Status ItemReader::read_mcp_call(const Json& item, const std::string& where) {
-  T9_TRY(const std::string name, string_of(item, "name", where));
-  T9_TRY(const std::string server, string_of(item, "server_label", where));
-  T9_TRY(const std::string id, string_of(item, "id", where));
-  T9_TRY(const std::string arguments, string_of(item, "arguments", where));
+  T9_TRY(const std::string name, string_at(item, "name", where));
+  T9_TRY(const std::string server, string_at(item, "server_label", where));
+  T9_TRY(const std::string id, string_at(item, "id", where));
+  T9_TRY(const std::string arguments, string_at(item, "arguments", where));
   add_call(id, ResponseTools::visible_name(server, name),
            arguments.empty() ? Json::object() : Json(arguments));
   Message message;

@@ -10,9 +10,6 @@ namespace tempo9::server::http {
 // path.
 std::string target_path(std::string_view target);
 
-// %XX to bytes; a % without two hex digits stays as it is. '+' is not a space in a path.
-std::string percent_decode(std::string_view text);
-
 // "Localhost:80" to "localhost", "[::1]:80" to "[::1]". Lower case.
 std::string host_name(std::string_view authority);
 

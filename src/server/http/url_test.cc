@@ -15,15 +15,6 @@ TEST(Url, PathLosesQueryAndHost) {
   EXPECT_EQ(target_path(""), "");
 }
 
-TEST(Url, PercentDecoding) {
-  EXPECT_EQ(percent_decode("a%2Fb:c"), "a/b:c");
-  EXPECT_EQ(percent_decode("a%2fb%20+"), "a/b +");
-  EXPECT_EQ(percent_decode("%E2%82%AC"), "\xE2\x82\xAC");
-  EXPECT_EQ(percent_decode("100%"), "100%");
-  EXPECT_EQ(percent_decode("%zz%4"), "%zz%4");
-  EXPECT_EQ(percent_decode("%00"), std::string(1, '\0'));
-}
-
 TEST(Url, HostNames) {
   EXPECT_EQ(host_name("LocalHost:11435"), "localhost");
   EXPECT_EQ(host_name("[::1]:11435"), "[::1]");
