@@ -129,12 +129,8 @@ Status CpuBackend::load() {
   T9_TRY(plan_, plan_activations(program_, weights_, options_.max_rows));
   chunks_.resize(program_.ops.size());
   for (size_t i = 0; i < program_.ops.size(); ++i) {
-    if (const auto* linear = std::get_if<ops::Linear>(&program_.ops[i]))
-      chunks_[i] = plan_chunks(weights_of(linear->matrices));
-    if (const auto* experts = std::get_if<ops::ExpertLinear>(&program_.ops[i]))
-      chunks_[i] = plan_chunks(weights_of(experts->matrices));
-    if (const auto* head = std::get_if<ops::Head>(&program_.ops[i]))
-      chunks_[i] = plan_chunks(weights_of({head->matrix}));
+    if (const auto product = ops::product_of(program_.ops[i]))
+      chunks_[i] = plan_chunks(weights_of(product->matrices));
   }
   T9_TRY(experts_.load(program_, weights_, options_.max_rows));
   T9_TRY(plan_scratch());

@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 #include "cpu/kv_layout.h"
-#include "ops/program.h"
+#include "ops/gating.h"
 
 namespace tempo9::cpu {
 

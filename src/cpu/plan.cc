@@ -42,18 +42,12 @@ std::vector<Lifetime> lifetimes(const ops::Program& program) {
 
 void mark_quantized(const ops::Program& program, const std::vector<Weight>& weights,
                     std::vector<Activation>& out) {
-  const auto reads = [&](ops::TensorId in, ops::MatrixId matrix) {
-    if (weights[static_cast<size_t>(matrix.index)].takes_quantized_rows()) {
-      out[static_cast<size_t>(in.index)].quantized = true;
-    }
-  };
   for (const ops::Op& op : program.ops) {
-    if (const auto* linear = std::get_if<ops::Linear>(&op)) {
-      for (const ops::MatrixId id : linear->matrices) reads(linear->in, id);
-    } else if (const auto* experts = std::get_if<ops::ExpertLinear>(&op)) {
-      for (const ops::MatrixId id : experts->matrices) reads(experts->in, id);
-    } else if (const auto* head = std::get_if<ops::Head>(&op)) {
-      reads(head->in, head->matrix);
+    const auto product = ops::product_of(op);
+    if (!product) continue;
+    for (const ops::MatrixId id : product->matrices) {
+      if (weights[static_cast<size_t>(id.index)].takes_quantized_rows())
+        out[static_cast<size_t>(product->in.index)].quantized = true;
     }
   }
   // A product's columns come from several threads, so it cannot quantise its rows.

@@ -12,13 +12,9 @@ namespace {
 std::vector<bool> used_as_product(const ops::Program& program) {
   std::vector<bool> used(program.matrices.size());
   for (const ops::Op& op : program.ops) {
-    if (const auto* linear = std::get_if<ops::Linear>(&op)) {
-      for (const ops::MatrixId id : linear->matrices) used[static_cast<size_t>(id.index)] = true;
-    } else if (const auto* experts = std::get_if<ops::ExpertLinear>(&op)) {
-      for (const ops::MatrixId id : experts->matrices) used[static_cast<size_t>(id.index)] = true;
-    } else if (const auto* head = std::get_if<ops::Head>(&op)) {
-      used[static_cast<size_t>(head->matrix.index)] = true;
-    }
+    const auto product = ops::product_of(op);
+    if (!product) continue;
+    for (const ops::MatrixId id : product->matrices) used[static_cast<size_t>(id.index)] = true;
   }
   return used;
 }

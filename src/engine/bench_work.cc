@@ -1,6 +1,7 @@
 #include "engine/bench_work.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -9,12 +10,9 @@ namespace {
 
 size_t at(ops::MatrixId id) { return static_cast<size_t>(id.index); }
 
-// The matrices that an op multiplies by.
-std::vector<ops::MatrixId> products_of(const ops::Op& op) {
-  if (const auto* linear = std::get_if<ops::Linear>(&op)) return linear->matrices;
-  if (const auto* experts = std::get_if<ops::ExpertLinear>(&op)) return experts->matrices;
-  if (const auto* head = std::get_if<ops::Head>(&op)) return {head->matrix};
-  return {};
+std::vector<ops::MatrixId> matrices_of(const ops::Op& op) {
+  auto product = ops::product_of(op);
+  return product ? std::move(product->matrices) : std::vector<ops::MatrixId>();
 }
 
 // Matrices of an expert tensor that a row meets; 1 for others.
@@ -29,7 +27,7 @@ uint64_t weight_multiply_adds(const ops::Program& program, uint32_t n_rows, uint
   uint64_t total = 0;
   for (const ops::Op& op : program.ops) {
     if (std::holds_alternative<ops::SelectRows>(op)) n_rows = n_logit_rows;
-    for (const ops::MatrixId id : products_of(op)) {
+    for (const ops::MatrixId id : matrices_of(op)) {
       const ops::Matrix& matrix = program.matrices[at(id)];
       total += uint64_t{n_rows} * n_used(program, op) * matrix.n_in * matrix.n_out;
     }
@@ -55,7 +53,7 @@ uint64_t unread_bytes(const ops::Program& program) {
   std::vector<bool> multiplied(program.matrices.size());
   uint64_t total = 0;
   for (const ops::Op& op : program.ops) {
-    for (const ops::MatrixId id : products_of(op)) {
+    for (const ops::MatrixId id : matrices_of(op)) {
       multiplied[at(id)] = true;
       const ops::Matrix& matrix = program.matrices[at(id)];
       if (matrix.n_experts > 1)

@@ -117,7 +117,7 @@ class Trial {
 
   Status again_with_cache(Engine& engine) {
     for (const uint32_t percent : kPercentCached) {
-      // Another beginning keeps what is cached of the prompt itself away, up to the share wanted.
+      // A new engine, so that nothing but the share wanted is cached.
       T9_TRY(auto fresh, Engine::create(options_));
       if (percent > 0) {
         std::vector<TokenId> head = prompt_;

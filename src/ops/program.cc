@@ -32,6 +32,14 @@ size_t at(Id id) {
 
 }  // namespace
 
+std::optional<Product> product_of(const Op& op) {
+  if (const auto* linear = std::get_if<Linear>(&op)) return Product{linear->in, linear->matrices};
+  if (const auto* experts = std::get_if<ExpertLinear>(&op))
+    return Product{experts->in, experts->matrices};
+  if (const auto* head = std::get_if<Head>(&op)) return Product{head->in, {head->matrix}};
+  return std::nullopt;
+}
+
 TensorId Program::embed(MatrixId table, float scale) {
   const TensorId out = new_tensor(matrices[at(table)].n_in);
   ops.push_back(Embed{table, scale, out});

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "base/result.h"
+#include "ops/gating.h"
 #include "tensor/dtype.h"
 
 namespace tempo9::ops {
@@ -120,13 +122,6 @@ struct GatedActivation {
   TensorId out;
 };
 
-// How an expert's score comes from its logit.
-enum class Gating {
-  kSoftmax,          // of all experts
-  kSigmoid,          // of each alone
-  kSoftmaxOfChosen,  // the logits choose; then a softmax of those chosen
-};
-
 // Chooses each row's experts, the best first; of equal scores the lower number.
 struct Route {
   TensorId logits;  // [n_rows, n_experts]
@@ -171,6 +166,13 @@ struct Head {
 
 using Op = std::variant<Embed, RmsNorm, Linear, RopeAppend, Attention, GatedActivation, Route,
                         ExpertLinear, ExpertSum, SelectRows, Head>;
+
+// What an op multiplies with weights: in [rows, n_in] by each of the matrices.
+struct Product {
+  TensorId in;
+  std::vector<MatrixId> matrices;
+};
+std::optional<Product> product_of(const Op& op);  // none: no weights
 
 struct Program {
   std::vector<Matrix> matrices;

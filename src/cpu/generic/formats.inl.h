@@ -32,6 +32,18 @@ T9_SIMD void add_bits(const uint8_t* p, U8* w) {
   for (int j = 0; j < 8; ++j) w[j] = add_bit<kBit>(w[j], p + 8 * j);
 }
 
+// The scales and minima of Q4_K and Q5_K; dmin is stored negated.
+T9_SIMD void decode_k_scales(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
+  out.scale[0] = mul(load_f16(unit), load_u8(unit + 64 + 16 * block));
+  out.min[0] = mul(load_f16(unit + 32), load_u8(unit + 192 + 16 * block));
+}
+// The scales of Q3_K and Q6_K: a signed byte for each half block.
+T9_SIMD void decode_half_scales(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
+  const F32 d = load_f16(unit);
+  out.scale[0] = mul(d, load_i8(unit + 32 + 32 * block));
+  out.scale[1] = mul(d, load_i8(unit + 32 + 32 * block + 16));
+}
+
 struct FormatQ4_0 {
   static constexpr int kZero = 8, kBlocks = 1;
   static constexpr bool kMin = false, kHalves = false;
@@ -100,9 +112,7 @@ struct FormatQ3_K {
   static constexpr bool kMin = false, kHalves = true;
   static constexpr size_t kBytes = 32 + 256 + 8 * 192;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
-    const F32 d = load_f16(unit);
-    out.scale[0] = mul(d, load_i8(unit + 32 + 32 * block));
-    out.scale[1] = mul(d, load_i8(unit + 32 + 32 * block + 16));
+    decode_half_scales(unit, block, out);
     decode_pairs(unit + 288 + 192 * block, out.w);
     add_bits<2>(unit + 288 + 192 * block + 128, out.w);
   }
@@ -112,9 +122,7 @@ struct FormatQ4_K {
   static constexpr bool kMin = true, kHalves = false;
   static constexpr size_t kBytes = 64 + 256 + 8 * 256;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
-    out.scale[0] = mul(load_f16(unit), load_u8(unit + 64 + 16 * block));
-    out.min[0] =
-        mul(load_f16(unit + 32), load_u8(unit + 192 + 16 * block));  // dmin is stored negated
+    decode_k_scales(unit, block, out);
     decode_nibbles(unit + 320 + 256 * block, out.w);
   }
 };
@@ -123,8 +131,7 @@ struct FormatQ5_K {
   static constexpr bool kMin = true, kHalves = false;
   static constexpr size_t kBytes = 64 + 256 + 8 * 320;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
-    out.scale[0] = mul(load_f16(unit), load_u8(unit + 64 + 16 * block));
-    out.min[0] = mul(load_f16(unit + 32), load_u8(unit + 192 + 16 * block));
+    decode_k_scales(unit, block, out);
     decode_nibbles(unit + 320 + 320 * block, out.w);
     add_bits<4>(unit + 320 + 320 * block + 256, out.w);
   }
@@ -134,9 +141,7 @@ struct FormatQ6_K {
   static constexpr bool kMin = false, kHalves = true;
   static constexpr size_t kBytes = 32 + 256 + 8 * 384;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
-    const F32 d = load_f16(unit);
-    out.scale[0] = mul(d, load_i8(unit + 32 + 32 * block));
-    out.scale[1] = mul(d, load_i8(unit + 32 + 32 * block + 16));
+    decode_half_scales(unit, block, out);
     const uint8_t* p = unit + 288 + 384 * block;
     decode_nibbles(p, out.w);
     for (int half = 0; half < 2; ++half) {

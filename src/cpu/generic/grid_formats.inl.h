@@ -58,6 +58,12 @@ T9_SIMD I32 half_byte(const uint8_t* p, uint32_t block) {
   return iand(shift_right(load_u8_i32(p + 16 * (block / 2)), shift), iset1(15));
 }
 T9_SIMD F32 odd(I32 scale) { return to_f32(iadd(shift_left(scale, 1), iset1(1))); }
+// d times an odd number for each half block; both numbers share a byte.
+T9_SIMD void decode_odd_halves(const uint8_t* unit, uint32_t block, F32 d, DecodedBlock& out) {
+  const I32 both = load_u8_i32(unit + 32 + 16 * block);
+  out.scale[0] = mul(d, odd(iand(both, iset1(15))));
+  out.scale[1] = mul(d, odd(shift_right(both, 4)));
+}
 // kBits bits of each lane from bit kBits * n on, at place kPlace.
 template <int kBits, int kPlace>
 T9_SIMD I32 bits_at(I32 x, int n) {
@@ -79,9 +85,7 @@ struct FormatIQ2 {
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
     const F32 d = mul(load_f16(unit), set1(0.125f));
     if constexpr (kHalves) {
-      const I32 both = load_u8_i32(unit + 32 + 16 * block);
-      out.scale[0] = mul(d, odd(iand(both, iset1(15))));
-      out.scale[1] = mul(d, odd(shift_right(both, 4)));
+      decode_odd_halves(unit, block, d, out);
     } else {
       out.scale[0] = mul(d, odd(half_byte(unit + 32, block)));
     }
@@ -143,9 +147,7 @@ struct FormatIQ1 {
     const uint8_t* p = unit + kBegin + 96 * block;
     const I32 high = load_u16_i32(p + 64);
     if constexpr (kIq1M) {
-      const I32 both = load_u8_i32(unit + 32 + 16 * block);
-      out.scale[0] = mul(d, odd(iand(both, iset1(15))));
-      out.scale[1] = mul(d, odd(shift_right(both, 4)));
+      decode_odd_halves(unit, block, d, out);
     } else {
       out.scale[0] = mul(d, odd(bits_at<3, 0>(high, 4)));
     }
