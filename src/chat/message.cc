@@ -112,6 +112,16 @@ Status read_content(const Json& value, const std::string& where, Message* messag
 
 }  // namespace
 
+Tool function_tool(std::string name, std::string description, Json parameters) {
+  Json function = {{"name", name}};
+  if (!description.empty()) function["description"] = description;
+  function["parameters"] = parameters;
+  return {.name = std::move(name),
+          .description = std::move(description),
+          .parameters = std::move(parameters),
+          .raw = {{"type", "function"}, {"function", std::move(function)}}};
+}
+
 Result<Message> message_from_json(const Json& value, const std::string& where) {
   if (!value.is_object()) return invalid(where, "found {}, expected an object", value.type_name());
   Message message;

@@ -51,6 +51,9 @@ struct Tool {
   Json raw;  // {"type": "function", "function": {...}} as it came; what the template is given
 };
 
+// A function as the OpenAI shape has it; an empty description is left out.
+Tool function_tool(std::string name, std::string description, Json parameters);
+
 struct ToolChoice {
   enum class Kind { kAuto, kNone, kRequired, kNamed };
   Kind kind = Kind::kAuto;

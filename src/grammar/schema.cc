@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/percent.h"
 #include "grammar/uri.h"
 
 namespace tempo9::grammar {
@@ -291,7 +292,7 @@ class SchemaReader {
     T9_CHECK(holder != nullptr);
     const std::string ref = (*holder)["$ref"].get<std::string>();
     const std::string uri = resolve_uri(reference.base, ref);
-    const std::string fragment = percent_decoded(fragment_of(uri));
+    const std::string fragment = percent_decode(fragment_of(uri));
     const std::string base = without_fragment(uri);
     std::optional<std::string> target;
     if (fragment.empty() || fragment[0] == '/') {

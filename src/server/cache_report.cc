@@ -8,8 +8,7 @@ namespace {
 
 // A token may end inside a character; JSON may not.
 std::string whole_characters(std::string_view text) {
-  const Json json = text;
-  return Json::parse(json.dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
+  return Json::parse(dump(text)).get<std::string>();
 }
 
 }  // namespace

@@ -153,6 +153,21 @@ std::string describe(const Json& value) {
   }
 }
 
+Result<std::string> needed_string_at(const Json& object, const char* key,
+                                     const std::string& where) {
+  const auto found = object.find(key);
+  const bool absent = found == object.end() || found->is_null();
+  if (!absent && found->is_string()) return found->get<std::string>();
+  return make_error(ErrorCode::kInvalidArgument, "{}.{}: found {}, expected a string", where, key,
+                    absent ? "nothing" : describe(*found));
+}
+
+Result<std::string> string_at(const Json& object, const char* key, const std::string& where) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return std::string();
+  return needed_string_at(object, key, where);
+}
+
 Fields::Fields(const Json& object, std::string prefix)
     : object_(object), prefix_(std::move(prefix)) {}
 

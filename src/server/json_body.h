@@ -28,6 +28,12 @@ std::string dump(const Json& value);
 // "a string (\"hot\")", "an array", "null": for "found ..." in messages.
 std::string describe(const Json& value);
 
+// A string of an object that is looked at piece by piece; where names the object in errors.
+// string_at: empty when it is absent or null; needed_string_at: then an error, too.
+// Errors: kInvalidArgument.
+Result<std::string> string_at(const Json& object, const char* key, const std::string& where);
+Result<std::string> needed_string_at(const Json& object, const char* key, const std::string& where);
+
 // Offset of the first byte that breaks UTF-8; npos if there is none.
 size_t find_invalid_utf8(std::string_view text);
 

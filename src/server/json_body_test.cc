@@ -69,6 +69,20 @@ TEST(Describe, NamesKindAndValue) {
   EXPECT_EQ(describe(Json(text)), "the string \"" + std::string(39, 'x') + "...\"");
 }
 
+TEST(StringAt, AbsentIsEmptyUnlessItIsNeeded) {
+  const Json object = {{"s", "x"}, {"n", nullptr}, {"i", 3}};
+  EXPECT_EQ(*string_at(object, "s", "o"), "x");
+  EXPECT_EQ(*needed_string_at(object, "s", "o"), "x");
+  for (const char* key : {"n", "absent"}) {
+    EXPECT_EQ(*string_at(object, key, "o"), "");
+    EXPECT_EQ(needed_string_at(object, key, "o").error().message,
+              fmt::format("o.{}: found nothing, expected a string", key));
+  }
+  const char* wrong = "o.i: found the number 3, expected a string";
+  EXPECT_EQ(string_at(object, "i", "o").error().message, wrong);
+  EXPECT_EQ(needed_string_at(object, "i", "o").error().message, wrong);
+}
+
 class FieldsTest : public ::testing::Test {
  protected:
   // The error that reading one field of type T gives; "" if none.

@@ -130,22 +130,24 @@ std::string_view Reader::word() {
   return take(end);
 }
 
-std::string_view Reader::until(std::initializer_list<std::string_view> ends) {
-  if (!good()) return {};
+Reader::Found Reader::look_any(std::initializer_list<std::string_view> literals, size_t at) const {
+  for (const std::string_view literal : literals) {
+    if (const Found found = look(literal, at); found != Found::kNo) return found;
+  }
+  return Found::kNo;
+}
+
+// Up to the first place where ends_at finds what it looks for; that is not passed.
+template <typename EndsAt>
+std::string_view Reader::scan_to(EndsAt ends_at) {
   ReadMemo::Entry& entry = memo_.entries_[at_];
   for (entry.at = std::max(entry.at, at_); !entry.done; ++entry.at) {
-    if (entry.at == text_.bytes().size()) {
+    const Found found = entry.at == text_.bytes().size() ? Found::kMaybe : ends_at(entry.at);
+    if (found == Found::kMaybe) {
       lacks_text();
       return {};
     }
-    for (const std::string_view end : ends) {
-      const Found found = look(end, entry.at);
-      if (found == Found::kMaybe) {
-        lacks_text();
-        return {};
-      }
-      if (found == Found::kYes) entry.done = true;
-    }
+    entry.done = found == Found::kYes;
     if (entry.done) {
       entry.end = entry.at;
       break;
@@ -154,34 +156,19 @@ std::string_view Reader::until(std::initializer_list<std::string_view> ends) {
   return take(entry.end);
 }
 
+std::string_view Reader::until(std::initializer_list<std::string_view> ends) {
+  if (!good()) return {};
+  return scan_to([&](size_t at) { return look_any(ends, at); });
+}
+
 std::string_view Reader::value(std::string_view close,
                                std::initializer_list<std::string_view> next) {
   if (!good()) return {};
-  ReadMemo::Entry& entry = memo_.entries_[at_];
-  const std::string& bytes = text_.bytes();
-  for (entry.at = std::max(entry.at, at_); !entry.done; ++entry.at) {
-    const Found found = entry.at == bytes.size() ? Found::kMaybe : look(close, entry.at);
-    if (found == Found::kMaybe) {
-      lacks_text();
-      return {};
-    }
-    if (found == Found::kNo) continue;
-    const size_t behind = skip_blank(entry.at + close.size());
-    for (const std::string_view literal : next) {
-      const Found follows = look(literal, behind);
-      if (follows == Found::kMaybe) {
-        lacks_text();
-        return {};
-      }
-      if (follows == Found::kYes) entry.done = true;
-    }
-    if (entry.done) {
-      entry.end = entry.at;
-      break;
-    }
-  }
-  const std::string_view taken = take(entry.end);
-  at_ += close.size();
+  const std::string_view taken = scan_to([&](size_t at) {
+    const Found found = look(close, at);
+    return found == Found::kYes ? look_any(next, skip_blank(at + close.size())) : found;
+  });
+  if (good()) at_ += close.size();
   return taken;
 }
 

@@ -101,9 +101,12 @@ class Reader {
   enum class Found { kYes, kNo, kMaybe };
 
   Found look(std::string_view literal, size_t at) const;
+  Found look_any(std::initializer_list<std::string_view> literals, size_t at) const;
   size_t skip_blank(size_t at) const;
   bool lacks_text();  // at the end of what has come: waits, or fails. False
   std::string_view take(size_t end);
+  template <typename EndsAt>
+  std::string_view scan_to(EndsAt ends_at);
   template <typename Scanner>
   std::string_view scan(Scanner ReadMemo::Entry::* scanner);
 

@@ -171,6 +171,24 @@ std::vector<std::string> replies(std::string_view format) {
 }
 
 class EveryFormat : public testing::TestWithParam<std::string_view> {};
+// Rules that not every format can have are tried on those that have them.
+class FormatWithCalls : public EveryFormat {};
+class FormatWithMarks : public EveryFormat {};
+class FormatThatThinksInTags : public EveryFormat {};  // others: see their own tests
+class FormatOfTextAndCalls : public EveryFormat {};    // Harmony's marks end messages: see its test
+
+template <typename Fits>
+std::vector<std::string_view> formats_where(Fits fits) {
+  std::vector<std::string_view> names = format_names();
+  std::erase_if(names, [&](std::string_view name) { return !fits(name); });
+  return names;
+}
+bool has_calls(std::string_view name) {
+  return syntax_of(name).arguments != CallSyntax::Arguments::kNone;
+}
+bool has_marks(std::string_view name) { return !syntax_of(name).marks.empty(); }
+bool is_text_and_calls(std::string_view name) { return name != "harmony"; }
+bool thinks_in_tags(std::string_view name) { return name != "harmony" && name != "gemma4"; }
 
 TEST_P(EveryFormat, EveryCutGivesTheSameReply) {
   for (const std::string& reply : replies(GetParam())) {
@@ -206,9 +224,8 @@ std::vector<Call> calls_of(const ParsedReply& reply) {
   return out;
 }
 
-TEST_P(EveryFormat, ReadsWhatItsSyntaxWrites) {
+TEST_P(FormatWithCalls, ReadsWhatItsSyntaxWrites) {
   const CallSyntax syntax = syntax_of(GetParam());
-  if (syntax.arguments == CallSyntax::Arguments::kNone) GTEST_SKIP() << "it has no calls";
   const std::vector<Call> calls = two_calls(syntax);
   const std::string body = written(syntax, calls);
   SCOPED_TRACE(body);
@@ -219,10 +236,9 @@ TEST_P(EveryFormat, ReadsWhatItsSyntaxWrites) {
   EXPECT_NE(reply.calls[0].id, reply.calls[1].id);
 }
 
-TEST_P(EveryFormat, MarksOfTheVocabularyCountAsTokensOnly) {
+TEST_P(FormatWithMarks, MarksOfTheVocabularyCountAsTokensOnly) {
   const CallSyntax syntax = syntax_of(GetParam());
   const std::vector<std::string_view>& marks = syntax.marks;
-  if (marks.empty()) GTEST_SKIP() << "it has no marks";
   const std::vector<Call> calls = two_calls(syntax);
   const std::string body = written(syntax, calls);
   ParserOptions with_tokens = options();
@@ -269,11 +285,8 @@ TEST_P(EveryFormat, ACutReplyHasNoOtherCalls) {
   }
 }
 
-TEST_P(EveryFormat, WhileThinkingACallIsText) {
+TEST_P(FormatThatThinksInTags, WhileThinkingACallIsText) {
   const CallSyntax syntax = syntax_of(GetParam());
-  if (GetParam() == "harmony" || GetParam() == "gemma4") {
-    GTEST_SKIP() << "its thinking has marks of its own: see its test";
-  }
   const std::string body = written(syntax, {{"f", Json::object()}});
   const ParsedReply reply =
       parse(GetParam(), {"<think>\nI could emit " + body + " but no.</think>Done."});
@@ -282,9 +295,8 @@ TEST_P(EveryFormat, WhileThinkingACallIsText) {
   EXPECT_TRUE(reply.calls.empty());
 }
 
-TEST_P(EveryFormat, AQuotedCallIsText) {
+TEST_P(FormatOfTextAndCalls, AQuotedCallIsText) {
   const CallSyntax syntax = syntax_of(GetParam());
-  if (GetParam() == "harmony") GTEST_SKIP() << "its marks are control tokens that end messages";
   const std::string body = written(syntax, {{"f", {{"a", "x"}}}});
   for (const std::string& reply :
        {"Write `" + body + "` for a call.", "So:\n````\n```json\n" + body + "\n```\n````\nis one.",
@@ -350,8 +362,7 @@ TEST_P(EveryFormat, WithoutToolsAReplyIsItsText) {
   }
 }
 
-TEST_P(EveryFormat, CharactersCutApartComeWhole) {
-  if (GetParam() == "harmony") GTEST_SKIP() << "its thinking has marks of its own: see its test";
+TEST_P(FormatOfTextAndCalls, CharactersCutApartComeWhole) {
   std::string emoji = "\xF0\x9F\xA7\x91\xE2\x80\x8D\xF0\x9F\x92\xBB";
   std::vector<std::string> all = {emoji};
   if (GetParam() != "gemma4") all.push_back("<think>" + emoji + "</think>" + emoji);
@@ -375,11 +386,20 @@ TEST_P(EveryFormat, CharactersCutApartComeWhole) {
             "b\xEF\xBF\xBD\xEF\xBF\xBD");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryFormat, testing::ValuesIn(format_names()), [](const auto& p) {
-  std::string n(p.param);
-  std::replace_if(n.begin(), n.end(), [](char c) { return c == '-' || c == '.'; }, '_');
-  return n;
-});
+std::string case_name(const testing::TestParamInfo<std::string_view>& info) {
+  std::string name(info.param);
+  std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(All, EveryFormat, testing::ValuesIn(format_names()), case_name);
+INSTANTIATE_TEST_SUITE_P(All, FormatWithCalls, testing::ValuesIn(formats_where(has_calls)),
+                         case_name);
+INSTANTIATE_TEST_SUITE_P(All, FormatWithMarks, testing::ValuesIn(formats_where(has_marks)),
+                         case_name);
+INSTANTIATE_TEST_SUITE_P(All, FormatThatThinksInTags,
+                         testing::ValuesIn(formats_where(thinks_in_tags)), case_name);
+INSTANTIATE_TEST_SUITE_P(All, FormatOfTextAndCalls,
+                         testing::ValuesIn(formats_where(is_text_and_calls)), case_name);
 
 TEST(Registry, UnknownFormatNamesTheKnown) {
   Result<std::unique_ptr<OutputParser>> parser = make_parser("herms", {});

@@ -18,22 +18,10 @@ Error invalid(const std::string& where, fmt::format_string<Args...> format, Args
                     fmt::format(format, std::forward<Args>(args)...));
 }
 
-Result<std::string> read_string(const Json& object, const char* key, const std::string& where,
-                                bool needed) {
-  const auto found = object.find(key);
-  const bool absent = found == object.end() || found->is_null();
-  if (absent && !needed) return std::string();
-  if (absent || !found->is_string()) {
-    return invalid(fmt::format("{}.{}", where, key), "found {}, expected a string",
-                   absent ? "nothing" : describe(*found));
-  }
-  return found->get<std::string>();
-}
-
 Result<std::string> read_type(const Json& block, const std::string& where) {
   if (!block.is_object())
     return invalid(where, "found {}, expected a content block", describe(block));
-  return read_string(block, "type", where, /*needed=*/true);
+  return needed_string_at(block, "type", where);
 }
 
 // What stands between blocks that are no plain text and their neighbours.
@@ -66,7 +54,7 @@ struct Reader {
       }
     }
     if (type == "tool_reference") {
-      T9_TRY(const std::string name, read_string(block, "tool_name", where, /*needed=*/true));
+      T9_TRY(const std::string name, needed_string_at(block, "tool_name", where));
       add_apart(reference_text(name), text);
       return {};
     }
@@ -82,18 +70,18 @@ struct Reader {
   // Empty: not text (a PDF, a file, a URL).
   static Result<std::string> document_text(const Json& block, const std::string& type,
                                            const std::string& where) {
-    T9_TRY(const std::string title, read_string(block, "title", where, false));
+    T9_TRY(const std::string title, string_at(block, "title", where));
     std::string text;
     const Json* content = nullptr;
     if (type == "search_result") {
-      T9_TRY(const std::string source, read_string(block, "source", where, false));
+      T9_TRY(const std::string source, string_at(block, "source", where));
       text = source;
       if (block.contains("content")) content = &block["content"];
     } else if (block.contains("source") && block["source"].is_object()) {
       const Json& source = block["source"];
-      T9_TRY(const std::string kind, read_string(source, "type", where + ".source", true));
+      T9_TRY(const std::string kind, needed_string_at(source, "type", where + ".source"));
       if (kind == "text") {
-        T9_TRY(text, read_string(source, "data", where + ".source", true));
+        T9_TRY(text, needed_string_at(source, "data", where + ".source"));
       } else if (kind == "content" && source.contains("content")) {
         content = &source["content"];
       }
@@ -129,7 +117,7 @@ struct Reader {
       const std::string at = fmt::format("{}[{}]", where, i);
       T9_TRY(const std::string type, read_type(content[i], at));
       if (type == "text") {
-        T9_TRY(const std::string piece, read_string(content[i], "text", at, true));
+        T9_TRY(const std::string piece, needed_string_at(content[i], "text", at));
         text += piece;
       } else if (text_only) {
         return invalid(at + ".type", "found \"{}\", expected \"text\"", type);
@@ -147,7 +135,7 @@ struct Reader {
         const std::string at = fmt::format("system[{}]", i);
         T9_TRY(const std::string type, read_type(system[i], at));
         if (type != "text") return invalid(at + ".type", "found \"{}\", expected \"text\"", type);
-        T9_TRY(std::string block, read_string(system[i], "text", at, true));
+        T9_TRY(std::string block, needed_string_at(system[i], "text", at));
         text += without_billing(std::move(block));
       }
     } else {
@@ -168,7 +156,7 @@ struct Reader {
   Status read_result(const Json& block, const std::string& where) {
     chat::Message message;
     message.role = "tool";
-    T9_TRY(message.tool_call_id, read_string(block, "tool_use_id", where, false));
+    T9_TRY(message.tool_call_id, string_at(block, "tool_use_id", where));
     for (const auto& [id, name] : calls) {
       if (id == message.tool_call_id) message.name = name;
     }
@@ -207,7 +195,7 @@ struct Reader {
         flush();
         T9_TRY(read_result(block, at));
       } else if (type == "text") {
-        T9_TRY(const std::string piece, read_string(block, "text", at, true));
+        T9_TRY(const std::string piece, needed_string_at(block, "text", at));
         text += piece;
       } else {
         // Beside results a picture is a tool's.
@@ -221,8 +209,8 @@ struct Reader {
 
   Status read_call(const Json& block, const std::string& where, chat::Message* message) {
     chat::ToolCall call;
-    T9_TRY(call.id, read_string(block, "id", where, false));
-    T9_TRY(call.name, read_string(block, "name", where, true));
+    T9_TRY(call.id, string_at(block, "id", where));
+    T9_TRY(call.name, needed_string_at(block, "name", where));
     const auto input = block.find("input");
     if (input == block.end() || input->is_null()) {
       call.arguments = Json::object();
@@ -249,7 +237,7 @@ struct Reader {
       const std::string at = fmt::format("{}[{}]", where, i);
       T9_TRY(const std::string type, read_type(block, at));
       if (type == "text") {
-        T9_TRY(const std::string piece, read_string(block, "text", at, true));
+        T9_TRY(const std::string piece, needed_string_at(block, "text", at));
         message.text += piece;
       } else if (type == "thinking") {
         T9_TRY(const std::string thinking, read_thinking(block, at));
@@ -268,8 +256,8 @@ struct Reader {
   }
 
   static Result<std::string> read_thinking(const Json& block, const std::string& where) {
-    T9_TRY(std::string thinking, read_string(block, "thinking", where, false));
-    T9_TRY(const std::string signature, read_string(block, "signature", where, false));
+    T9_TRY(std::string thinking, string_at(block, "thinking", where));
+    T9_TRY(const std::string signature, string_at(block, "signature", where));
     if (thinking.empty() && signature.starts_with(kSignature)) {
       auto hidden = decode_base64(std::string_view(signature).substr(kSignature.size()));
       if (hidden && find_invalid_utf8(*hidden) == std::string_view::npos) thinking = *hidden;
@@ -283,7 +271,7 @@ struct Reader {
       const std::string where = fmt::format("messages[{}]", i);
       if (!messages[i].is_object())
         return invalid(where, "found {}, expected a message", describe(messages[i]));
-      T9_TRY(const std::string role, read_string(messages[i], "role", where, true));
+      T9_TRY(const std::string role, needed_string_at(messages[i], "role", where));
       if (role == "user") newest = i;
       if (role != "user" && role != "assistant" && role != "system") {
         return invalid(where + ".role", "found {}, expected user, assistant or system",

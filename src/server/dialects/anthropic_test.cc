@@ -12,6 +12,7 @@ namespace tempo9::server::anthropic {
 namespace {
 
 using engine::FinishReason;
+using testing::body;
 using testing::FakeEngine;
 using testing::FakeExchange;
 
@@ -46,9 +47,6 @@ class AnthropicTest : public ::testing::Test {
     event.finish = std::move(finish);
     event.usage = {.prompt_tokens = 50, .cached_tokens = 32, .completion_tokens = 7};
     engine_.submitted.back().sink(std::move(event));
-  }
-  static Json body(const FakeExchange& exchange) {
-    return Json::parse(exchange.response.value().body);
   }
   std::string error_of(const std::string& fields) {
     auto exchange = post(fields);

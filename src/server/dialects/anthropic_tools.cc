@@ -12,23 +12,18 @@ constexpr size_t kMaxWarnings = 16;  // they go into a header
 
 Result<chat::Tool> read_tool(const Json& entry, const std::string& where) {
   Fields fields(entry, where + ".");
-  chat::Tool tool;
+  std::string name, description;
   bool strict = false;
-  fields.read("name", &tool.name);
-  fields.read("description", &tool.description);
+  fields.read("name", &name);
+  fields.read("description", &description);
   fields.read("strict", &strict);
   const Json* schema = fields.find("input_schema");
   if (schema == nullptr || !schema->is_object())
     fields.fail("input_schema", "a JSON Schema object");
-  if (tool.name.empty()) fields.fail("name", "the name of the tool");
+  if (name.empty()) fields.fail("name", "the name of the tool");
   T9_TRY(fields.status());
-  tool.parameters = *schema;
-  Json function;
-  function["name"] = tool.name;
-  if (!tool.description.empty()) function["description"] = tool.description;
-  function["parameters"] = tool.parameters;
-  if (strict) function["strict"] = true;
-  tool.raw = {{"type", "function"}, {"function", std::move(function)}};
+  chat::Tool tool = chat::function_tool(std::move(name), std::move(description), *schema);
+  if (strict) tool.raw["function"]["strict"] = true;
   return tool;
 }
 

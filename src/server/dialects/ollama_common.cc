@@ -7,6 +7,7 @@
 
 #include "server/chat_job.h"
 #include "server/dialects/ollama.h"
+#include "server/sampling_fields.h"
 
 namespace tempo9::server::ollama {
 namespace {
@@ -44,15 +45,7 @@ void refuse_samplers(Fields& options) {
 // to request with some clients.
 void read_options(Fields& options, engine::GenerateRequest* request) {
   sampling::Params& params = request->sampling;
-  options.read("temperature", &params.temperature);
-  options.read("top_p", &params.top_p);
-  options.read("min_p", &params.min_p);
-  options.read("repeat_penalty", &params.repetition_penalty);
-  options.read("presence_penalty", &params.presence_penalty);
-  options.read("frequency_penalty", &params.frequency_penalty);
-  int64_t top_k = params.top_k;
-  options.read("top_k", -1, std::numeric_limits<int32_t>::max(), &top_k);
-  params.top_k = static_cast<int32_t>(top_k);
+  read_sampling(options, "repeat_penalty", &params);
   std::optional<int64_t> seed;
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   options.read("seed", std::numeric_limits<int64_t>::min(), kMax, &seed);

@@ -12,6 +12,7 @@ namespace tempo9::server::ollama {
 namespace {
 
 using engine::FinishReason;
+using testing::body;
 using testing::FakeEngine;
 using testing::FakeExchange;
 
@@ -38,9 +39,6 @@ class OllamaTest : public ::testing::Test {
     event.finish = engine::Event::Finish{.reason = reason};
     event.usage = {.prompt_tokens = 50, .cached_tokens = 32, .completion_tokens = 7};
     engine_.submitted.back().sink(std::move(event));
-  }
-  static Json body(const FakeExchange& exchange) {
-    return Json::parse(exchange.response.value().body);
   }
   std::string error_of(Handler handler, const std::string& fields) {
     auto exchange = post(handler, fields);

@@ -7,6 +7,7 @@
 #include "server/cache_report.h"
 #include "server/chat_job.h"
 #include "server/dialects/openai.h"
+#include "server/sampling_fields.h"
 
 namespace tempo9::server::openai {
 namespace {
@@ -88,15 +89,7 @@ void read_max_tokens(Fields& fields, std::optional<uint32_t>* out) {
 
 void read_generation(Fields& fields, const Service& service, engine::GenerateRequest* request) {
   sampling::Params& params = request->sampling;
-  fields.read("temperature", &params.temperature);
-  fields.read("top_p", &params.top_p);
-  fields.read("min_p", &params.min_p);
-  fields.read("repetition_penalty", &params.repetition_penalty);
-  fields.read("frequency_penalty", &params.frequency_penalty);
-  fields.read("presence_penalty", &params.presence_penalty);
-  int64_t top_k = params.top_k;
-  fields.read("top_k", -1, std::numeric_limits<int32_t>::max(), &top_k);
-  params.top_k = static_cast<int32_t>(top_k);
+  read_sampling(fields, "repetition_penalty", &params);
   if (fields.find("seed") != nullptr) {
     uint64_t seed = 0;
     fields.read("seed", &seed);

@@ -3,8 +3,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "base/percent.h"
 #include "server/dialects/openai.h"
-#include "server/http/url.h"
 
 namespace tempo9::server::openai {
 namespace {
@@ -43,7 +43,7 @@ void list_models(std::shared_ptr<const Service> service, std::shared_ptr<http::E
 void get_model(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange) {
   constexpr std::string_view kPrefix = "/v1/models/";
   const std::string id =
-      http::percent_decode(std::string_view(exchange->request().path).substr(kPrefix.size()));
+      percent_decode(std::string_view(exchange->request().path).substr(kPrefix.size()));
   exchange->respond({.body = dump(model_json(*service, id))});
 }
 

@@ -2,9 +2,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/percent.h"
 #include "server/dialects/openai_responses.h"
 #include "server/errors.h"
-#include "server/http/url.h"
 
 namespace tempo9::server::openai {
 namespace {
@@ -19,7 +19,7 @@ std::string id_of(const http::Exchange& exchange, std::string_view suffix = {}) 
   path.remove_prefix(kPrefix.size());
   if (path.ends_with('/')) path.remove_suffix(1);
   if (!suffix.empty() && path.ends_with(suffix)) path.remove_suffix(suffix.size());
-  return http::percent_decode(path);
+  return percent_decode(path);
 }
 
 Error not_stored(const std::string& id) {

@@ -12,6 +12,8 @@ namespace tempo9::server::openai {
 namespace {
 
 using engine::FinishReason;
+using testing::body;
+using testing::events;
 using testing::FakeEngine;
 using testing::FakeExchange;
 
@@ -37,17 +39,6 @@ class ResponsesTest : public ::testing::Test {
     engine_.end(id, FinishReason::kStop);
     EXPECT_TRUE(exchange->run());
     return body(*exchange);
-  }
-  static Json body(const FakeExchange& exchange) {
-    return Json::parse(exchange.response.value().body);
-  }
-  static std::vector<Json> events(const FakeExchange& exchange) {
-    std::vector<Json> out;
-    std::istringstream lines(exchange.stream);
-    for (std::string line; std::getline(lines, line);) {
-      if (line.starts_with("data: {")) out.push_back(Json::parse(line.substr(6)));
-    }
-    return out;
   }
   std::string prompt(size_t id) {
     return service_->tokenizer().decode(engine_.submitted.at(id).request.prompt, true);

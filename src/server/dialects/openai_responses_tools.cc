@@ -12,34 +12,13 @@ namespace {
 constexpr std::string_view kJoint = "__";
 constexpr const char* kToolSearch = "tool_search";
 
-Result<std::string> string_of(const Json& object, const char* key, const std::string& where) {
-  const auto found = object.find(key);
-  if (found == object.end() || found->is_null()) return std::string();
-  if (found->is_string()) return found->get<std::string>();
-  return make_error(ErrorCode::kInvalidArgument, "{}.{}: found {}, expected a string", where, key,
-                    describe(*found));
-}
-
 Result<std::string> name_of(const Json& object, const std::string& where) {
-  T9_TRY(std::string name, string_of(object, "name", where));
+  T9_TRY(std::string name, string_at(object, "name", where));
   if (name.empty()) {
     return make_error(ErrorCode::kInvalidArgument,
                       "{}.name: found nothing, expected the name of the tool", where);
   }
   return name;
-}
-
-chat::Tool make_tool(std::string name, std::string description, Json parameters) {
-  chat::Tool tool;
-  Json function;
-  function["name"] = name;
-  if (!description.empty()) function["description"] = description;
-  function["parameters"] = parameters;
-  tool.name = std::move(name);
-  tool.description = std::move(description);
-  tool.parameters = std::move(parameters);
-  tool.raw = {{"type", "function"}, {"function", std::move(function)}};
-  return tool;
 }
 
 Json no_parameters() { return {{"type", "object"}, {"properties", Json::object()}}; }
@@ -50,7 +29,7 @@ Result<chat::Tool> function_tool(const Json& entry, const std::string& where,
   const auto nested = entry.find("function");
   const Json& function = nested != entry.end() && nested->is_object() ? *nested : entry;
   T9_TRY(const std::string name, name_of(function, where));
-  T9_TRY(std::string description, string_of(function, "description", where));
+  T9_TRY(std::string description, string_at(function, "description", where));
   Json parameters = no_parameters();
   const auto found = function.find("parameters");
   if (found != function.end() && !found->is_null()) {
@@ -61,8 +40,8 @@ Result<chat::Tool> function_tool(const Json& entry, const std::string& where,
     }
     parameters = *found;
   }
-  return make_tool(ResponseTools::visible_name(name_space, name), std::move(description),
-                   std::move(parameters));
+  return chat::function_tool(ResponseTools::visible_name(name_space, name), std::move(description),
+                             std::move(parameters));
 }
 
 Result<chat::Tool> custom_tool(const Json& entry, const std::string& where,
@@ -72,7 +51,7 @@ Result<chat::Tool> custom_tool(const Json& entry, const std::string& where,
 }
 
 Result<chat::Tool> search_tool(const Json& entry, const std::string& where) {
-  T9_TRY(std::string description, string_of(entry, "description", where));
+  T9_TRY(std::string description, string_at(entry, "description", where));
   if (description.empty())
     description = "Finds further tools. Call it before you say that a tool is missing.";
   const auto found = entry.find("parameters");
@@ -80,7 +59,7 @@ Result<chat::Tool> search_tool(const Json& entry, const std::string& where) {
                   {"properties", {{"query", {{"type", "string"}}}}},
                   {"required", Json::array({"query"})}};
   if (found != entry.end() && found->is_object()) parameters = *found;
-  return make_tool(kToolSearch, std::move(description), std::move(parameters));
+  return chat::function_tool(kToolSearch, std::move(description), std::move(parameters));
 }
 
 bool is_true(const Json& object, const char* key) {
@@ -124,7 +103,8 @@ Result<std::string> ResponseTools::load(const Json& tools, const std::string& wh
   if (added.empty()) return std::string("No tools were found.");
   std::string text = "These tools can be called from here on:";
   for (const chat::Tool& tool : added) {
-    text += "\n" + dump(tool.raw);
+    text += '\n';
+    text += dump(tool.raw);
     const bool shown = std::any_of(shown_.begin(), shown_.end(),
                                    [&](const chat::Tool& t) { return t.name == tool.name; });
     const bool known = std::any_of(loaded_.begin(), loaded_.end(),
@@ -142,7 +122,7 @@ Status ResponseTools::add(const Json& entry, const std::string& where,
     return make_error(ErrorCode::kInvalidArgument, "{}: found {}, expected an object", where,
                       describe(entry));
   }
-  T9_TRY(const std::string type, string_of(entry, "type", where));
+  T9_TRY(const std::string type, string_at(entry, "type", where));
   if (type == "namespace") return add_namespace(entry, where, place, added);
   const bool waits = place == Place::kFront && client_searches_ && is_true(entry, "defer_loading");
   Result<chat::Tool> tool = make_error(ErrorCode::kInternal, "unset");

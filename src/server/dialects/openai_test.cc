@@ -12,6 +12,8 @@ namespace tempo9::server::openai {
 namespace {
 
 using engine::FinishReason;
+using testing::body;
+using testing::events;
 using testing::FakeEngine;
 using testing::FakeExchange;
 
@@ -35,21 +37,10 @@ class OpenAiTest : public ::testing::Test {
     completions(service_, exchange);
     return exchange;
   }
-  static Json body(const FakeExchange& exchange) {
-    return Json::parse(exchange.response.value().body);
-  }
   static std::string error_param(const FakeExchange& exchange) {
     if (!exchange.response || exchange.response->status != 400) return "no 400";
     const Json param = body(exchange)["error"]["param"];
     return param.is_string() ? param.get<std::string>() : "null";
-  }
-  static std::vector<Json> events(const FakeExchange& exchange) {
-    std::vector<Json> out;
-    std::istringstream lines(exchange.stream);
-    for (std::string line; std::getline(lines, line);) {
-      if (line.starts_with("data: {")) out.push_back(Json::parse(line.substr(6)));
-    }
-    return out;
   }
 
   FakeEngine engine_;

@@ -8,11 +8,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "server/http/message.h"
+#include "server/json_body.h"
 
 namespace tempo9::server::testing {
 
@@ -117,5 +120,20 @@ class FakeExchange final : public http::Exchange {
   std::condition_variable changed_;
   std::deque<std::function<void()>> tasks_;
 };
+
+// What was answered as one JSON body.
+inline Json body(const FakeExchange& exchange) {
+  return Json::parse(exchange.response.value().body);
+}
+
+// The stream's events that carry JSON objects.
+inline std::vector<Json> events(const FakeExchange& exchange) {
+  std::vector<Json> out;
+  std::istringstream lines(exchange.stream);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("data: {")) out.push_back(Json::parse(line.substr(6)));
+  }
+  return out;
+}
 
 }  // namespace tempo9::server::testing
