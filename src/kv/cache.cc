@@ -8,12 +8,6 @@
 namespace tempo9::kv {
 namespace {
 
-uint32_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
-  const auto n = std::min(a.size(), b.size());
-  return static_cast<uint32_t>(
-      std::mismatch(a.begin(), a.begin() + static_cast<ptrdiff_t>(n), b.begin()).first - a.begin());
-}
-
 uint32_t pages_for(uint32_t n_tokens) { return (n_tokens + kPageTokens - 1) / kPageTokens; }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // besides.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -20,6 +21,11 @@ struct PrefixKey {
 struct PrefixKeyHash {
   size_t operator()(const PrefixKey& key) const { return key.lo; }
 };
+
+// How many tokens both begin with.
+inline uint32_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
+  return static_cast<uint32_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
 
 // The key of parent's tokens followed by these.
 PrefixKey extend_key(const HashKey& secret, const PrefixKey& parent,

@@ -47,10 +47,6 @@ Error io_error(const std::string& path) {
       path, std::strerror(code));
 }
 
-uint32_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
-  return static_cast<uint32_t>(std::ranges::mismatch(a, b).in1 - a.begin());
-}
-
 }  // namespace
 
 uint64_t DiskStore::checksum(const PageName& name, std::span<const uint8_t> bytes) const {
