@@ -6,11 +6,19 @@ find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(SQLite3 REQUIRED)              # the index of KV pages on disk
+find_package(OpenSSL 3 REQUIRED)            # HTTPS
+find_package(CURL 7.85 REQUIRED)            # tempo9 pull
 find_path(T9_XXHASH_INCLUDE xxhash.h REQUIRED)
 find_library(T9_XXHASH_LIBRARY xxhash REQUIRED)
 add_library(T9::xxhash UNKNOWN IMPORTED)
 set_target_properties(T9::xxhash PROPERTIES IMPORTED_LOCATION ${T9_XXHASH_LIBRARY}
   INTERFACE_INCLUDE_DIRECTORIES ${T9_XXHASH_INCLUDE})
+# /metrics. The core library only: the package's own configuration also asks for an HTTP server and client.
+find_path(T9_PROMETHEUS_INCLUDE prometheus/registry.h REQUIRED)
+find_library(T9_PROMETHEUS_LIBRARY prometheus-cpp-core REQUIRED)
+add_library(T9::prometheus UNKNOWN IMPORTED)
+set_target_properties(T9::prometheus PROPERTIES IMPORTED_LOCATION ${T9_PROMETHEUS_LIBRARY}
+  INTERFACE_INCLUDE_DIRECTORIES ${T9_PROMETHEUS_INCLUDE})
 include(T9XGrammar)                 # from the source package that scripts/setup fetched
 if(T9_TESTS)
   find_package(GTest REQUIRED)

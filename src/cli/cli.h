@@ -16,7 +16,13 @@ struct Environment {
   std::optional<std::string> kv_offload = {};       // AS_KV_OFFLOAD
   std::optional<std::string> kv_offload_gb = {};    // AS_KV_OFFLOAD_GB
   std::optional<std::string> kv_offload_path = {};  // AS_KV_OFFLOAD_PATH
-  std::string cache_home = {};  // XDG_CACHE_HOME, or .cache in HOME; empty: neither is set
+  std::optional<std::string> ollama_models = {};    // OLLAMA_MODELS
+  std::optional<std::string> hf_token = {};         // HF_TOKEN, or HUGGING_FACE_HUB_TOKEN
+  std::optional<std::string> hf_endpoint = {};      // HF_ENDPOINT
+  std::string hf_token_path = {};  // HF_TOKEN_PATH, or token in HF_HOME; the library's own default
+  std::string home = {};           // HOME; empty: not set
+  std::string data_home = {};      // XDG_DATA_HOME, or .local/share in HOME
+  std::string cache_home = {};     // XDG_CACHE_HOME, or .cache in HOME; empty: neither is set
   // Names that look like ours (TEMPO9_..., AS_...) and are none of kVariables.
   std::vector<std::string> unknown = {};
 };
@@ -28,6 +34,9 @@ Environment read_environment();
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;  // could not start, or could not go on
 inline constexpr int kExitUsage = 2;    // the command line itself is wrong
+
+// Where `tempo9 pull` puts models.
+std::string models_folder(const Environment& environment);
 
 // The whole program: args without the program's name. Returns the exit code; never throws.
 int run(const std::vector<std::string>& args, const Environment& environment);
@@ -45,6 +54,9 @@ int run_serve(const std::vector<std::string>& args, const Environment& environme
 int run_show(const std::vector<std::string>& args, const Environment& environment);
 int run_doctor(const std::vector<std::string>& args, const Environment& environment);
 int run_bench(const std::vector<std::string>& args, const Environment& environment);
+int run_pull(const std::vector<std::string>& args, const Environment& environment);
+int run_list(const std::vector<std::string>& args, const Environment& environment);
+int run_rm(const std::vector<std::string>& args, const Environment& environment);
 int run_schema(const std::vector<std::string>& args, const Environment& environment);
 
 }  // namespace tempo9::cli

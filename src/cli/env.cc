@@ -39,6 +39,20 @@ std::string cache_home() {
   return home ? *home + "/.cache" : "";
 }
 
+std::string data_home() {
+  if (const auto folder = variable("XDG_DATA_HOME"); folder && folder->starts_with('/')) {
+    return *folder;
+  }
+  return variable("HOME").value_or("") + "/.local/share";
+}
+
+// As huggingface_hub has it.
+std::string hf_token_path() {
+  if (const auto path = variable("HF_TOKEN_PATH")) return *path;
+  const auto folder = variable("HF_HOME");
+  return folder ? *folder + "/token" : cache_home() + "/huggingface/token";
+}
+
 }  // namespace
 
 Environment read_environment() {
@@ -49,6 +63,12 @@ Environment read_environment() {
       .kv_offload = variable("AS_KV_OFFLOAD"),
       .kv_offload_gb = variable("AS_KV_OFFLOAD_GB"),
       .kv_offload_path = variable("AS_KV_OFFLOAD_PATH"),
+      .ollama_models = variable("OLLAMA_MODELS"),
+      .hf_token = variable(variable("HF_TOKEN") ? "HF_TOKEN" : "HUGGING_FACE_HUB_TOKEN"),
+      .hf_endpoint = variable("HF_ENDPOINT"),
+      .hf_token_path = hf_token_path(),
+      .home = variable("HOME").value_or(""),
+      .data_home = data_home(),
       .cache_home = cache_home(),
       .unknown = unknown_variables(),
   };

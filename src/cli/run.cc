@@ -24,14 +24,14 @@ constexpr Subcommand kSubcommands[] = {
 #undef T9_SUBCOMMAND
 };
 
-constexpr const char* kLater[] = {"run", "pull", "list", "quality"};
+constexpr const char* kLater[] = {"run", "quality"};
 
 // A first word that is neither a flag nor a command is a model file; a slip of a command's name
 // should not be.
 int run_word(const std::vector<std::string>& args, const Environment& environment) {
   const std::string& word = args.front();
   const bool looks_like_file =
-      word.find('/') != std::string::npos || word.find('.') != std::string::npos;
+      word.find_first_of("/.:") != std::string::npos;  // "qwen3:0.6b" is one that was pulled
   if (looks_like_file) return run_serve(args, environment);
   for (const char* name : kLater) {
     if (word == name) return report(fmt::format("{}: not available yet", word), kExitUsage);

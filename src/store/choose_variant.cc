@@ -1,0 +1,124 @@
+// Which of a repository's GGUF files are meant.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "store/source.h"
+
+namespace tempo9::store {
+namespace {
+
+// Without a wish: the usual balance first, then its neighbours, then what is larger.
+constexpr std::string_view kPreferred[] = {"Q4_K_M", "Q4_K_S", "Q5_K_M", "Q4_0",  "IQ4_XS", "Q4_1",
+                                           "Q5_K_S", "Q6_K",   "Q8_0",   "MXFP4", "BF16",   "F16"};
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  return out;
+}
+
+bool is_word(char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+// The word stands in path by itself: "Q4_K" is not in "x-Q4_K_M.gguf".
+bool names(const std::string& path, const std::string& word) {
+  const std::string text = upper(path);
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// "x-00002-of-00003.gguf": "x", 2, 3. A whole file is part 1 of 1.
+struct Part {
+  std::string stem;
+  unsigned number = 1, n_parts = 1;
+};
+Part part_of(const std::string& path) {
+  Part part{path.substr(0, path.size() - std::string_view(".gguf").size())};
+  constexpr size_t kTail = std::string_view("-00001-of-00003").size();
+  if (part.stem.size() <= kTail) return part;
+  const std::string tail = part.stem.substr(part.stem.size() - kTail);
+  const auto digits = [&](size_t at) {
+    return tail.find_first_not_of("0123456789", at) >= at + 5 || at + 5 == tail.size();
+  };
+  if (tail[0] != '-' || tail.substr(6, 4) != "-of-" || !digits(1) || !digits(10)) return part;
+  part.number = static_cast<unsigned>(std::stoul(tail.substr(1, 5)));
+  part.n_parts = static_cast<unsigned>(std::stoul(tail.substr(10, 5)));
+  part.stem.erase(part.stem.size() - kTail);
+  return part;
+}
+
+using Models = std::map<std::string, std::map<unsigned, RepositoryFile>>;  // by stem, by part
+
+// The name that fits best: the shortest ("Q4_K_M" before "UD-Q4_K_M").
+const Models::value_type* best(const Models& models, std::string_view wish) {
+  const std::string word = upper(wish);
+  const Models::value_type* found = nullptr;
+  for (const auto& model : models) {
+    const bool fits = names(model.first, word) || upper(base_name(model.first) + ".gguf") == word;
+    if (fits && (found == nullptr || model.first.size() < found->first.size())) found = &model;
+  }
+  return found;
+}
+
+Result<Choice> choice_of(std::string_view variant, const Models::value_type& model) {
+  Choice choice{std::string(variant), {}};
+  const unsigned n_parts = part_of(model.second.begin()->second.path).n_parts;
+  for (unsigned number = 1; number <= n_parts; ++number) {
+    const auto part = model.second.find(number);
+    if (part == model.second.end()) {
+      return make_error(ErrorCode::kNotFound, "{}: part {} of {} is missing there", model.first,
+                        number, n_parts);
+    }
+    choice.files.push_back(part->second);
+  }
+  return choice;
+}
+
+}  // namespace
+
+Result<Choice> choose_variant(const std::vector<RepositoryFile>& files, std::string_view variant) {
+  Models models;
+  for (const RepositoryFile& file : files) {
+    if (!upper(file.path).ends_with(".GGUF")) continue;
+    const std::string name = upper(base_name(file.path));
+    // Projectors and importance matrices are no models by themselves.
+    if (name.starts_with("MMPROJ") || name.find("IMATRIX") != std::string::npos) continue;
+    const Part part = part_of(file.path);
+    models[part.stem].emplace(part.number, file);
+  }
+  if (models.empty()) {
+    return make_error(ErrorCode::kNotFound, "found {} files and no GGUF model among them",
+                      files.size());
+  }
+  if (!variant.empty()) {
+    if (const auto* model = best(models, variant)) return choice_of(variant, *model);
+  } else if (models.size() == 1) {
+    const auto& only = *models.begin();
+    for (const std::string_view known : kPreferred) {
+      if (names(only.first, std::string(known))) return choice_of(known, only);
+    }
+    return choice_of(base_name(only.first), only);
+  } else {
+    for (const std::string_view wish : kPreferred) {
+      if (const auto* model = best(models, wish)) return choice_of(wish, *model);
+    }
+  }
+  std::vector<std::string> known;
+  for (const auto& [stem, parts] : models) known.push_back(base_name(stem));
+  return make_error(ErrorCode::kNotFound, "{}; there are {}",
+                    variant.empty() ? std::string("name one of its models behind a colon")
+                                    : fmt::format("no \"{}\"", variant),
+                    fmt::join(known, ", "));
+}
+
+}  // namespace tempo9::store

@@ -1,0 +1,60 @@
+#include <gtest/gtest.h>
+
+#include "store/source.h"
+
+namespace tempo9::store {
+namespace {
+
+std::vector<RepositoryFile> files(const std::vector<std::string>& paths) {
+  std::vector<RepositoryFile> files;
+  for (const std::string& path : paths) files.push_back({path, 1, ""});
+  return files;
+}
+
+// The paths that are chosen, or the error.
+std::string chosen(const std::vector<std::string>& paths, std::string_view variant) {
+  const auto choice = choose_variant(files(paths), variant);
+  if (!choice) return "error: " + choice.error().message;
+  std::string text = choice->variant + ":";
+  for (const auto& file : choice->files) text.append(" ").append(file.path);
+  return text;
+}
+
+// Names as they are in public repositories.
+const std::vector<std::string> kUsual = {
+    ".gitattributes",   "README.md",         "M-BF16.gguf",     "M-IQ4_XS.gguf",
+    "M-Q4_K_M.gguf",    "M-Q4_K_S.gguf",     "M-Q4_0.gguf",     "M-Q8_0.gguf",
+    "M-UD-Q4_K_M.gguf", "M-UD-Q4_K_XL.gguf", "mmproj-F16.gguf", "imatrix_unsloth.gguf_file",
+    "M-imatrix.gguf"};
+
+TEST(ChooseVariant, TheUsualBalanceUnlessAsked) {
+  EXPECT_EQ(chosen(kUsual, ""), "Q4_K_M: M-Q4_K_M.gguf");
+  EXPECT_EQ(chosen(kUsual, "q8_0"), "q8_0: M-Q8_0.gguf");
+  EXPECT_EQ(chosen(kUsual, "Q4_K_XL"), "Q4_K_XL: M-UD-Q4_K_XL.gguf");
+  EXPECT_EQ(chosen(kUsual, "UD-Q4_K_M"), "UD-Q4_K_M: M-UD-Q4_K_M.gguf");
+  EXPECT_EQ(chosen(kUsual, "M-Q4_0.gguf"), "M-Q4_0.gguf: M-Q4_0.gguf");
+  EXPECT_EQ(chosen({"a-q4_k_m.gguf"}, ""), "Q4_K_M: a-q4_k_m.gguf");
+  EXPECT_EQ(chosen({"odd.gguf"}, ""), "odd: odd.gguf");
+}
+
+TEST(ChooseVariant, APartOfAWordIsNotIt) {
+  EXPECT_TRUE(chosen(kUsual, "Q4_K").starts_with("error: no \"Q4_K\"; there are "));
+  EXPECT_TRUE(chosen(kUsual, "F16").starts_with("error: "));
+  EXPECT_TRUE(chosen({"x.md"}, "").starts_with("error: found 1 files and no GGUF"));
+  EXPECT_TRUE(chosen({"M-Q2_K.gguf", "M-Q3_K_S.gguf"}, "").find("M-Q2_K, M-Q3_K_S") !=
+              std::string::npos);
+}
+
+TEST(ChooseVariant, SplitFilesAreOneModelInOrder) {
+  EXPECT_EQ(
+      chosen({"Q6_K/M-Q6_K-00002-of-00002.gguf", "Q6_K/M-Q6_K-00001-of-00002.gguf", "M-Q8_0.gguf"},
+             "Q6_K"),
+      "Q6_K: Q6_K/M-Q6_K-00001-of-00002.gguf Q6_K/M-Q6_K-00002-of-00002.gguf");
+  EXPECT_NE(chosen({"M-Q6_K-00001-of-00003.gguf", "M-Q6_K-00003-of-00003.gguf"}, "")
+                .find("part 2 of 3 is missing"),
+            std::string::npos);
+  EXPECT_EQ(chosen({"M-00x01-of-00002.gguf"}, ""), "M-00x01-of-00002: M-00x01-of-00002.gguf");
+}
+
+}  // namespace
+}  // namespace tempo9::store
