@@ -13,6 +13,7 @@
 #include "cpu/cpu.h"
 #include "cpu/roofs.h"
 #include "engine/file_identity.h"
+#include "engine/idle_engine.h"
 #include "engine/model_executor.h"
 #include "engine/random_bits.h"
 #include "engine/script_executor.h"
@@ -246,15 +247,58 @@ Result<ops::RoofRates> measure_roof(ops::Roof roof, const ops::RoofOptions& opti
   return cpu::measure_roof(roof, options);
 }
 
+namespace {
+
+// The same file as at the start: vocabulary and template were taken from that one.
+struct FileStamp {
+  std::filesystem::file_time_type written;
+  uintmax_t n_bytes = 0;
+  bool operator==(const FileStamp&) const = default;
+};
+
+FileStamp stamp_of(const std::string& path) {
+  std::error_code ignored;
+  FileStamp stamp;
+  stamp.written = std::filesystem::last_write_time(path, ignored);
+  stamp.n_bytes = std::filesystem::file_size(path, ignored);
+  return stamp;
+}
+
+Result<EngineParts> build_parts(const EngineOptions& options) {
+  return options.script_path.empty() ? build_model_parts(options) : build_script_parts(options);
+}
+
+std::unique_ptr<Engine> make_idle_engine(const EngineOptions& options, EngineParts parts) {
+  IdleEngineParts idle;
+  idle.tokenizer = parts.tokenizer;
+  idle.n_ids = parts.n_ids;
+  idle.idle_time = options.idle_unload;
+  idle.clock = std::make_unique<SteadyClock>();
+  idle.load = [options, tokenizer = parts.tokenizer,
+               stamp = stamp_of(options.model_path)]() -> Result<std::unique_ptr<Engine>> {
+    if (stamp_of(options.model_path) != stamp) {
+      return make_error(ErrorCode::kIo,
+                        "{}: was changed since the server started, so it is not loaded again; "
+                        "restart the server",
+                        options.model_path);
+    }
+    T9_TRY(EngineParts again, build_parts(options));
+    // One copy is enough, but for a script's executor, which points to the one of its parts.
+    if (options.script_path.empty()) again.tokenizer = tokenizer;
+    return std::make_unique<ThreadedEngine>(std::move(again));
+  };
+  idle.engine = std::make_unique<ThreadedEngine>(std::move(parts));
+  return std::make_unique<IdleEngine>(std::move(idle));
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options) {
   T9_TRY(check_options(options));
   T9_TRY(cpu::select_kernels(options.isa));  // a script's machine must have it, too
-  auto parts =
-      options.script_path.empty() ? build_model_parts(options) : build_script_parts(options);
-  if (!parts) {
-    return std::move(parts).error();
-  }
-  return std::make_unique<ThreadedEngine>(*std::move(parts));
+  T9_TRY(EngineParts parts, build_parts(options));
+  if (options.idle_unload.count() > 0) return make_idle_engine(options, std::move(parts));
+  return std::make_unique<ThreadedEngine>(std::move(parts));
 }
 
 }  // namespace tempo9::engine

@@ -2,8 +2,10 @@
 // model's backend on one thread of its own; others talk to it by messages.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,12 +59,21 @@ struct TokenInfo {
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };
 
+// Seconds since the request was submitted, on the engine's clock; 0: not yet (or no clock).
+struct Timing {
+  double now = 0;          // of this event
+  double started = 0;      // the first slice of the prompt was planned
+  double first_token = 0;  // the prompt was read
+};
+
 struct Usage {
   uint32_t prompt_tokens = 0;
   uint32_t cached_tokens = 0;    // of the prompt, found in the prefix cache
   kv::CachedTokens cached = {};  // the same by where they were found
   uint32_t completion_tokens = 0;
   std::shared_ptr<const CacheReport> cache_report = {};  // with explain_cache, once it is known
+  Timing timing = {};
+  bool tells_timing = false;  // the client asked for it (set by the server)
 };
 
 // One increment of one request. Text is whole UTF-8 characters only and never shows a part of a
@@ -107,6 +118,9 @@ struct EngineOptions {
   std::string kv_folder;
   uint64_t kv_disk_bytes = 0;                             // cap on all files of it
   std::function<void(const std::string&)> log = nullptr;  // trouble that no client sees; any thread
+  // Without a request for so long the model's memory is given back, and a request loads it again;
+  // 0: never.
+  std::chrono::milliseconds idle_unload{0};
 };
 
 struct ModelInfo {
@@ -134,6 +148,24 @@ struct ModelInfo {
 struct Stats {
   uint32_t n_running = 0, n_waiting = 0;
   uint64_t n_steps = 0;
+  uint64_t n_preemptions = 0;
+  // KV pages: all that may be used, those that running requests hold, those that take memory.
+  uint32_t n_pages = 0, n_held_pages = 0, n_resident_pages = 0;
+  uint64_t page_bytes = 0;
+  bool is_loaded = true;  // false: the model's memory was given back, and comes with a request
+};
+
+// What the prefix cache did since the start, in tokens of prompts.
+struct CacheTotals {
+  uint64_t asked = 0;
+  struct Found {
+    uint64_t live = 0, ram = 0, disk = 0;
+  } found;
+  // By CacheReport::cause: prompts that have one, and their tokens that had to be computed.
+  struct Misses {
+    uint64_t n_prompts = 0, n_tokens = 0;
+  };
+  std::map<std::string, Misses> misses;
 };
 
 class Engine {
@@ -157,6 +189,7 @@ class Engine {
   virtual Stats stats() const = 0;
   // Of the last requests, oldest first.
   virtual std::vector<CacheReport> cache_reports() const { return {}; }
+  virtual CacheTotals cache_totals() const { return {}; }
 };
 
 }  // namespace tempo9::engine

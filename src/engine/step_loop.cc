@@ -11,6 +11,8 @@ namespace {
 // How often the machine's memory is looked at: reading it takes tens of microseconds.
 constexpr uint64_t kStepsBetweenLooks = 64;
 
+double seconds(Clock::Nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+
 }  // namespace
 
 StepLoop::StepLoop(const StepLoopOptions& options, const tokenizer::Tokenizer* tokenizer,
@@ -35,6 +37,7 @@ void StepLoop::submit(RequestId id, GenerateRequest request, uint64_t seed, Even
   auto active = std::make_unique<Active>(std::move(request), max_new, *tokenizer_);
   active->sink = std::move(sink);
   active->seed = seed;
+  active->submitted = now();
   active->format = executor_->start(id, active->request, seed);
   const auto [it, inserted] = active_.emplace(id, std::move(active));
   T9_CHECK(inserted);
@@ -105,11 +108,16 @@ void StepLoop::send(Active* active, Event event) {
   event.format = active->format;
   event.seed = active->seed;
   event.prompt_done = active->prompt_done;
+  active->timing.now = seconds(now() - active->submitted);
+  if (active->timing.first_token == 0 && !event.tokens.empty()) {
+    active->timing.first_token = active->timing.now;
+  }
   event.usage = {.prompt_tokens = static_cast<uint32_t>(active->request.prompt.size()),
                  .cached_tokens = active->cached.total(),
                  .cached = active->cached,
                  .completion_tokens = active->reply.n_tokens(),
-                 .cache_report = active->report};
+                 .cache_report = active->report,
+                 .timing = active->timing};
   active->sink(std::move(event));
 }
 
@@ -180,7 +188,11 @@ std::optional<Clock::Nanoseconds> StepLoop::step() {
     T9_CHECK(offload_ && offload_->has_waiting());
     return kUntilWoken;
   }
-  const auto begin = options_.clock != nullptr ? options_.clock->now() : Clock::Nanoseconds{0};
+  const auto begin = now();
+  for (const sched::Slice& slice : slices) {
+    Active& active = *active_.at(slice.id);
+    if (active.timing.started == 0) active.timing.started = seconds(begin - active.submitted);
+  }
   auto outcomes = executor_->step(slices);
   ++n_steps_;
   if (!outcomes) {
@@ -217,8 +229,7 @@ std::optional<Clock::Nanoseconds> StepLoop::step() {
     // A sequence that goes on needs a token to go on from.
     T9_CHECK(!samples || active->reply.ended() || !results[i].tokens.empty());
   }
-  const auto end = options_.clock != nullptr ? options_.clock->now() : Clock::Nanoseconds{0};
-  scheduler_.apply(results, std::chrono::duration<double, std::milli>(end - begin).count());
+  scheduler_.apply(results, std::chrono::duration<double, std::milli>(now() - begin).count());
 
   // Pages and places are free before a client learns that its request has ended.
   for (Message& message : messages) {
@@ -264,7 +275,12 @@ void StepLoop::drain_to_disk(std::chrono::steady_clock::time_point until) {
 Stats StepLoop::stats() const {
   return {.n_running = scheduler_.n_running(),
           .n_waiting = static_cast<uint32_t>(active_.size()) - scheduler_.n_running(),
-          .n_steps = n_steps_};
+          .n_steps = n_steps_,
+          .n_preemptions = scheduler_.n_preemptions(),
+          .n_pages = cache_.n_pages(),
+          .n_held_pages = cache_.n_pages() - cache_.n_free_pages(),
+          .n_resident_pages = cache_.n_resident_pages(),
+          .page_bytes = options_.page_bytes};
 }
 
 }  // namespace tempo9::engine

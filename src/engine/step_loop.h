@@ -36,7 +36,7 @@ struct StepLoopOptions {
   uint64_t page_bytes = 1;
   // Told of each request when its prompt has been looked up.
   std::function<void(const CacheReport&)> on_report = nullptr;
-  const Clock* clock = nullptr;  // tells how long steps take; null: slices are not sized by time
+  const Clock* clock = nullptr;  // tells how long things take; null: slices are not sized by time
 };
 
 // Threads: one at a time. Sinks are called inside submit, cancel and step.
@@ -87,6 +87,8 @@ class StepLoop {
     std::vector<TokenId> output;
     std::shared_ptr<const CacheReport> report;
     uint32_t prompt_done = 0;
+    Clock::Nanoseconds submitted{0};
+    Timing timing;
   };
 
   // What the slice's outcome means for its request: an event, if there is something to say.
@@ -98,6 +100,9 @@ class StepLoop {
   void relieve_memory();
   void remember(Active* active);
   void report_lookup(RequestId id, Active* active);
+  Clock::Nanoseconds now() const {
+    return options_.clock != nullptr ? options_.clock->now() : Clock::Nanoseconds{0};
+  }
 
   StepLoopOptions options_;
   const tokenizer::Tokenizer* tokenizer_;

@@ -20,11 +20,7 @@ constexpr size_t kReports = 32;
 
 ThreadedEngine::ThreadedEngine(EngineParts parts) : parts_(std::move(parts)) {
   parts_.loop.clock = parts_.clock.get();
-  parts_.loop.on_report = [this](const CacheReport& report) {
-    const std::lock_guard lock(mutex_);
-    reports_.push_back(report);
-    if (reports_.size() > kReports) reports_.pop_front();
-  };
+  parts_.loop.on_report = [this](const CacheReport& report) { remember(report); };
   thread_ = std::jthread([this] { run(); });
 }
 
@@ -74,6 +70,25 @@ Stats ThreadedEngine::stats() const {
 std::vector<CacheReport> ThreadedEngine::cache_reports() const {
   const std::lock_guard lock(mutex_);
   return {reports_.begin(), reports_.end()};
+}
+
+CacheTotals ThreadedEngine::cache_totals() const {
+  const std::lock_guard lock(mutex_);
+  return totals_;
+}
+
+void ThreadedEngine::remember(const CacheReport& report) {
+  const std::lock_guard lock(mutex_);
+  reports_.push_back(report);
+  if (reports_.size() > kReports) reports_.pop_front();
+  totals_.asked += report.prompt_tokens;
+  totals_.found.live += report.cached.live;
+  totals_.found.ram += report.cached.ram;
+  totals_.found.disk += report.cached.disk;
+  if (report.cause.empty()) return;
+  CacheTotals::Misses& misses = totals_.misses[report.cause];
+  ++misses.n_prompts;
+  misses.n_tokens += report.prompt_tokens - report.cached.total();
 }
 
 void ThreadedEngine::publish(const Stats& stats) {

@@ -23,7 +23,7 @@ struct EngineParts {
   uint32_t n_ids = 0;  // prompt token ids are below it
   StepLoopOptions loop;
   std::unique_ptr<Clock> clock;
-  std::unique_ptr<tokenizer::Tokenizer> tokenizer;
+  std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
   std::unique_ptr<kv::DiskTier> disk;  // null: none; loop.disk points to it
   std::unique_ptr<Executor> executor;
   std::unique_ptr<kv::PageCopier> copier;
@@ -41,6 +41,7 @@ class ThreadedEngine final : public Engine {
   const tokenizer::Tokenizer& tokenizer() const override { return *parts_.tokenizer; }
   Stats stats() const override;
   std::vector<CacheReport> cache_reports() const override;
+  CacheTotals cache_totals() const override;
 
  private:
   struct Submission {
@@ -60,6 +61,7 @@ class ThreadedEngine final : public Engine {
   // stops.
   bool receive(StepLoop* loop, bool must_wait, std::optional<Clock::Nanoseconds> until);
   void publish(const Stats& stats);
+  void remember(const CacheReport& report);
 
   EngineParts parts_;
   std::atomic<RequestId> next_id_{1};
@@ -71,6 +73,7 @@ class ThreadedEngine final : public Engine {
   std::string failure_;              // guarded by mutex_; why the thread is gone, if it is
   Stats stats_;                      // guarded by mutex_
   std::deque<CacheReport> reports_;  // guarded by mutex_; oldest first
+  CacheTotals totals_;               // guarded by mutex_
   std::jthread thread_;              // last: it uses all of the above
 };
 
