@@ -5,9 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <filesystem>
 
 #include "chat/parser.h"
 #include "cli/parse_arguments.h"
+#include "cli/server_flags.h"
+#include "store/ollama.h"
+#include "store/own_store.h"
 
 namespace tempo9::cli {
 namespace {
@@ -23,10 +28,26 @@ constexpr const char* kFooter =
     "this machine\nare; tempo9 bench --help), tempo9 --version.";
 
 // Flags of the design that have no meaning yet: known, so that the answer is better than "unknown".
-constexpr const char* kLater[] = {"--graph", "--ollama", "--tower", "--pooling"};
-constexpr const char* kLaterSwitches[] = {"--list-ollama", "--allow-image-urls"};
+constexpr const char* kLater[] = {"--graph", "--tower", "--pooling"};
+constexpr const char* kLaterSwitches[] = {"--allow-image-urls"};
 
 Error usage_error(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
+
+// A file, or the name of a model that `tempo9 pull` fetched.
+Result<std::string> model_file(const std::string& word, const Environment& environment,
+                               std::string* served_name) {
+  std::error_code ignored;
+  if (std::filesystem::exists(word, ignored) || word.ends_with(".gguf")) return word;
+  auto model = store::OwnStore(models_folder(environment)).find(word);
+  if (!model) {
+    if (model.error().code == ErrorCode::kNotFound && word.find(':') == std::string::npos) {
+      return word;  // most likely meant as a file, which says so when it is opened
+    }
+    return std::move(model).error();
+  }
+  if (served_name->empty()) *served_name = model->name;
+  return model->path;
+}
 
 std::vector<std::string> flag_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -50,6 +71,8 @@ Error unknown_argument(const CLI::App& app, const std::string& argument) {
                          : fmt::format("unknown flag {}; did you mean {}?", name, guess));
 }
 
+}  // namespace
+
 Result<uint32_t> whole_number(const char* what, const std::string& text, uint32_t min,
                               uint32_t max) {
   uint32_t value = 0;
@@ -60,20 +83,6 @@ Result<uint32_t> whole_number(const char* what, const std::string& text, uint32_
   }
   return value;
 }
-
-// As browsers send it: a scheme and a host, no path.
-Status check_origin(const std::string& origin) {
-  const size_t colon = origin.find("://");
-  const bool ok = colon != std::string::npos && colon > 0 && colon + 3 < origin.size() &&
-                  origin.find_first_of("/?# \t", colon + 3) == std::string::npos;
-  if (ok || origin == "*" || origin == "null") return {};
-  return usage_error(fmt::format(
-      "--allow-origin: found \"{}\", expected scheme://host or scheme://host:port, like "
-      "http://localhost:3000",
-      origin));
-}
-
-}  // namespace
 
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
   std::string best;
@@ -134,6 +143,15 @@ Status kv_offload_from_environment(const Environment& environment, engine::Engin
   return {};
 }
 
+std::string ollama_folder(const Environment& environment) {
+  if (environment.ollama_models) return *environment.ollama_models;
+  const std::string own = environment.home + "/.ollama/models";
+  const std::string service = "/usr/share/ollama/.ollama/models";
+  std::error_code ignored;
+  const bool has_own = !environment.home.empty() && std::filesystem::is_directory(own, ignored);
+  return has_own || !std::filesystem::is_directory(service, ignored) ? own : service;
+}
+
 Result<uint64_t> parse_bytes(const std::string& text) {
   uint64_t value = 0;
   const char* const last = text.data() + text.size();
@@ -164,14 +182,14 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   ParsedOptions parsed;
   ServeOptions& options = parsed.options;
   engine::EngineOptions& engine = options.engine;
-  server::ServerOptions& server = options.server;
+  ServerFlags server_flags;
   std::string positional;
+  std::string ollama;
   std::string memory;
-  std::optional<std::string> api_key;
   std::optional<uint32_t> threads;
   std::optional<uint32_t> max_length;
-  std::string port = std::to_string(server.port);
   std::string speculation_k = "0";
+  double idle_minutes = 0;
   std::vector<std::string> later(std::size(kLater));
 
   CLI::App app(
@@ -182,9 +200,13 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   app.add_option("model", positional, "the model file")->type_name("F.gguf");
   app.add_option("--gguf", engine.model_path, "the model file (any shard of a split one)")
       ->type_name("F");
+  app.add_option("--ollama", ollama,
+                 "a model of Ollama's store, which is only read; OLLAMA_MODELS moves it")
+      ->type_name("NAME[:TAG]");
+  app.add_flag("--list-ollama", parsed.list_ollama, "print that store's models and exit");
   app.add_option("--name", options.name,
                  "the model's name in /v1/models (default: the file's own)");
-  app.add_option("--port", port, "TCP port; 0 takes a free one (default 11435)")->type_name("N");
+  server_flags.add_to(&app);
   app.add_option("--max-length", max_length,
                  "context in tokens (default: the smaller of 32768 and the file's)")
       ->check(CLI::Range(1u, 1u << 24))
@@ -204,19 +226,11 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   app.add_option("--tool-parser", options.tool_parser,
                  "output format of tool calls and thinking (default: from template and vocabulary)")
       ->type_name("NAME");
-  app.add_option("--host", server.host,
-                 "address to listen on (default 127.0.0.1); others need --api-key");
-  app.add_option("--api-key", api_key, "ask clients for this key")->type_name("KEY");
-  app.add_option("--allow-origin", server.allow_origins,
-                 "web origin that may call, like http://localhost:3000")
-      ->type_name("ORIGIN")
-      ->expected(1)
-      ->take_all();
-  app.add_option("--allow-host", server.allow_hosts,
-                 "further name in the Host header that is let in")
-      ->type_name("NAME")
-      ->expected(1)
-      ->take_all();
+  app.add_option("--idle-unload", idle_minutes,
+                 "give the model's memory back after so many minutes without a request; the next "
+                 "request loads it again (default: never)")
+      ->check(CLI::Range(0.0, 1e6))
+      ->type_name("MINUTES");
   app.add_option("--script", engine.script_path, "replies from this file in place of a model")
       ->type_name("F");
   app.add_option("--speculation-k", speculation_k, "draft depth; 0 (off) is the only one yet")
@@ -238,14 +252,12 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   for (const char* name : kLaterSwitches) {
     if (app.count(name) > 0) return usage_error(fmt::format("{}: not available yet", name));
   }
-  T9_TRY(const uint32_t port_number, whole_number("--port", port, 0, 65535));
-  server.port = static_cast<uint16_t>(port_number);
+  T9_TRY(options.server, server_flags.read(environment));
   T9_TRY(const uint32_t n_drafts, whole_number("--speculation-k", speculation_k, 0, 64));
   if (n_drafts != 0) {
     return usage_error(fmt::format(
         "--speculation-k: found {}, expected 0; drafts are not available yet", n_drafts));
   }
-  for (const std::string& origin : server.allow_origins) T9_TRY(check_origin(origin));
   if (engine.kv_type == "bf16" || engine.kv_type == "q8_0") {
     return usage_error(fmt::format("--kv-type: {} is not available yet, expected i16, f16 or f32",
                                    engine.kv_type));
@@ -264,7 +276,19 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
     return usage_error(fmt::format("found two model files, --gguf {} and {}, expected one",
                                    engine.model_path, positional));
   }
-  if (!positional.empty()) engine.model_path = positional;
+  if (!positional.empty()) {
+    T9_TRY(engine.model_path, model_file(positional, environment, &options.name));
+  }
+  if (parsed.list_ollama) return parsed;
+  if (app.count("--ollama") > 0) {
+    if (!engine.model_path.empty()) {
+      return usage_error(fmt::format("found two models, {} and --ollama {}, expected one",
+                                     engine.model_path, ollama));
+    }
+    T9_TRY(const auto model, store::find_ollama(ollama_folder(environment), ollama));
+    engine.model_path = model.path;
+    if (options.name.empty()) options.name = model.name;
+  }
   if (engine.model_path.empty() && engine.script_path.empty()) {
     return usage_error(
         "no model: give a file, as in `tempo9 --gguf F.gguf` (or `tempo9 --script F`); see `tempo9 "
@@ -273,6 +297,7 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   if (!memory.empty()) {
     T9_TRY(engine.memory_bytes, parse_bytes(memory));
   }
+  engine.idle_unload = std::chrono::milliseconds(std::llround(idle_minutes * 60'000));
   engine.max_length = max_length.value_or(0);
   if (threads) {
     engine.n_threads = *threads;
@@ -281,10 +306,6 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   }
   engine.isa = environment.isa.value_or("");
   T9_TRY(kv_offload_from_environment(environment, &engine));
-  if (!api_key) api_key = environment.api_key;
-  if (api_key && api_key->empty())
-    return usage_error("--api-key: found an empty key, expected at least one character");
-  server.api_key = api_key.value_or("");
   return parsed;
 }
 

@@ -96,7 +96,7 @@ TEST(Options, AllFlags) {
   EXPECT_EQ(options.engine.max_length, 99u);
   EXPECT_EQ(options.engine.n_threads, 2u);
   EXPECT_EQ(options.engine.memory_bytes, uint64_t{2} << 30);
-  EXPECT_EQ(options.server.api_key, "k");
+  EXPECT_EQ(options.server.api_keys, std::vector<std::string>{"k"});
   EXPECT_EQ(options.server.allow_origins, (std::vector<std::string>{"http://a", "http://b"}));
 }
 
@@ -111,8 +111,14 @@ TEST(Options, WrongOnesNameTheRightOnes) {
   EXPECT_NE(error({"F.gguf", "--kv-type", "f64"}).find("i16, f16 or f32"), std::string::npos);
   EXPECT_NE(error({"F.gguf", "--kv-type", "q8_0"}).find("not available yet"), std::string::npos);
   EXPECT_NE(error({"F.gguf", "--graph", "x"}).find("not available yet"), std::string::npos);
-  EXPECT_NE(error({"--ollama", "x"}).find("--ollama: not available yet"), std::string::npos);
-  EXPECT_NE(error({"--list-ollama"}).find("--list-ollama: not available yet"), std::string::npos);
+  EXPECT_NE(error({"F.gguf", "--ollama", "x"}).find("found two models"), std::string::npos);
+  EXPECT_NE(error({"F.gguf", "--unix-socket", "s", "--port", "1"}).find("--unix-socket"),
+            std::string::npos);
+  EXPECT_NE(error({"F.gguf", "--tls-key", "k"}).find("--tls-cert"), std::string::npos);
+  EXPECT_NE(error({"F.gguf", "--log-level", "loud"}).find("warning, info or debug"),
+            std::string::npos);
+  EXPECT_NE(error({"F.gguf", "--log-format", "xml"}).find("text or json"), std::string::npos);
+  EXPECT_NE(error({"F.gguf", "--idle-unload", "-1"}), "");
   EXPECT_NE(error({"F.gguf", "--speculation-k", "2"}).find("not available yet"), std::string::npos);
   EXPECT_NE(error({"F.gguf", "--port", "65536"}), "");
   EXPECT_NE(error({"F.gguf", "--port", "-1"}), "");
@@ -136,11 +142,11 @@ TEST(Options, Environment) {
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->options.engine.n_threads, 3u);
   EXPECT_EQ(parsed->options.engine.isa, "scalar");
-  EXPECT_EQ(parsed->options.server.api_key, "k");
+  EXPECT_EQ(parsed->options.server.api_keys, std::vector<std::string>{"k"});
   parsed = parse({"F.gguf", "--threads", "1", "--api-key", "flag"}, environment);
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->options.engine.n_threads, 1u) << "the flag wins";
-  EXPECT_EQ(parsed->options.server.api_key, "flag");
+  EXPECT_EQ(parsed->options.server.api_keys, std::vector<std::string>{"flag"});
   for (const char* wrong : {"0", "-1", "two", "2 ", "99999999999"}) {
     environment.threads = wrong;
     const auto failed = parse({"F.gguf"}, environment);
@@ -150,6 +156,15 @@ TEST(Options, Environment) {
   }
 }
 
+TEST(Options, OllamasStoreIsWhereItSays) {
+  EXPECT_EQ(ollama_folder({.ollama_models = "/m", .home = "/h"}), "/m");
+  EXPECT_TRUE(ollama_folder({.home = "/h"}).ends_with("ollama/models"));
+  const auto parsed = parse({"--ollama", "x"}, {.ollama_models = "/nonexistent"});
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().code, ErrorCode::kNotFound);
+  EXPECT_TRUE(parse({"--list-ollama"})->list_ollama);
+}
+
 TEST(Options, HelpIsNoError) {
   const auto parsed = parse({"--help"});
   ASSERT_TRUE(parsed);
@@ -157,7 +172,7 @@ TEST(Options, HelpIsNoError) {
   for (const char* flag : {"--gguf", "--port", "--script", "TEMPO9_CPU_ISA"}) {
     EXPECT_NE(parsed->help->find(flag), std::string::npos) << flag;
   }
-  EXPECT_EQ(parsed->help->find("--ollama"), std::string::npos);
+  EXPECT_EQ(parsed->help->find("--graph"), std::string::npos);
 }
 
 TEST(Options, Sizes) {

@@ -1,5 +1,6 @@
 // `tempo9 serve`: check the file, open the port, load, serve, drain.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
@@ -22,10 +23,12 @@
 #include "chat/parser.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/show_text.h"
 #include "engine/engine.h"
 #include "gguf/gguf.h"
 #include "models/models.h"
 #include "server/server.h"
+#include "store/ollama.h"
 #include "tokenizer/tokenizer.h"
 
 namespace tempo9::cli {
@@ -38,6 +41,7 @@ using boost::system::error_code;
 // are gone in 10 s.
 constexpr std::chrono::milliseconds kDrainTime{6'000};
 constexpr std::chrono::milliseconds kDrainPoll{20};
+constexpr std::chrono::milliseconds kEndTime{3'500};
 constexpr size_t kMaxTemplateBytes = 16 << 20;
 
 // Folders read as nothing, devices without end.
@@ -96,6 +100,25 @@ Status check_script_formats(const engine::Engine& engine, const std::string& pat
   return {};
 }
 
+// A file that another program cuts while it is mapped has no bytes to give, and the system says so
+// with this signal. There is no way back into the read: the process ends, but not without a word.
+extern "C" void end_on_bus_error(int) {
+  constexpr std::string_view kMessage =
+      "tempo9: a model file was cut or changed while it was being read (SIGBUS); write a new file "
+      "beside the old one and rename it, and start again\n";
+  [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  std::_Exit(kExitFailure);
+}
+
+// Whatever still holds on (a model that is being loaded again, a disk that does not answer) has no
+// more time than this behind the drain.
+void end_within(std::chrono::milliseconds limit) {
+  std::thread([limit] {
+    std::this_thread::sleep_for(limit);
+    std::_Exit(kExitOk);
+  }).detach();
+}
+
 class Serving {
  public:
   explicit Serving(ServeOptions options)
@@ -117,7 +140,9 @@ class Serving {
     }
     service_.name = options_.name;
     service_.format = options_.tool_parser;
-    service_.log = [](const std::string& message) { fmt::print(stderr, "tempo9: {}\n", message); };
+    service_.log = [log = options_.server.log](const std::string& message) {
+      log->write(server::LogLevel::kWarning, message);
+    };
     options_.engine.log = service_.log;
     T9_TRY(check_model(options_.engine));
     if (!options_.engine.script_path.empty()) {
@@ -135,6 +160,7 @@ class Serving {
   int run() {
     wait_for_signal();
     loop_.run();
+    if (draining_) end_within(kEndTime);
     if (failure_) {
       fmt::print(stderr, "tempo9: {}\n", failure_->message);
       return kExitFailure;
@@ -172,12 +198,15 @@ class Serving {
     T9_TRY(auto service, server::Service::create(*engine_, service_));
     const engine::ModelInfo& info = engine_->info();
     for (const std::string& warning : {info.warning, service->warning()}) {
-      if (!warning.empty()) fmt::print(stderr, "tempo9: warning: {}\n", warning);
+      if (!warning.empty()) service_.log(warning);
     }
     server_->set_ready(service);
-    fmt::print("tempo9 {}: {} on {}, {} threads, context {}, {}/v1\n", T9_VERSION, service->name(),
-               info.backend, info.n_threads, info.max_length, server_->url());
+    fmt::print("tempo9 {}: {} on {}, {} threads, context {}, {}{}\n", T9_VERSION, service->name(),
+               info.backend, info.n_threads, info.max_length, server_->url(),
+               options_.server.unix_socket.empty() ? "/v1" : "");
     std::fflush(stdout);
+    options_.server.log->write(server::LogLevel::kInfo, "ready",
+                               {{"model", service->name()}, {"listens", server_->url()}});
     return {};
   }
 
@@ -191,6 +220,8 @@ class Serving {
       }
       if (draining_) return end();  // the second one means now
       draining_ = true;
+      options_.server.log->write(server::LogLevel::kInfo, "draining",
+                                 {{"limit_seconds", kDrainTime.count() / 1000}});
       server_->begin_drain();
       drain_end_ = std::chrono::steady_clock::now() + kDrainTime;
       poll_drain();
@@ -221,6 +252,20 @@ class Serving {
   std::chrono::steady_clock::time_point drain_end_;
 };
 
+int list_ollama_models(const std::string& folder) {
+  const std::vector<store::OllamaModel> models = store::list_ollama(folder);
+  if (models.empty()) {
+    return report(fmt::format("no model in Ollama's store {} (OLLAMA_MODELS moves it)", folder),
+                  kExitFailure);
+  }
+  size_t width = 0;
+  for (const auto& model : models) width = std::max(width, model.name.size());
+  for (const auto& model : models) {
+    fmt::print("{:<{}}  {:>10}  {}\n", model.name, width, byte_size(model.n_bytes), model.path);
+  }
+  return finish_output(kExitOk);
+}
+
 }  // namespace
 
 int run_serve(const std::vector<std::string>& args, const Environment& environment) {
@@ -233,12 +278,14 @@ int run_serve(const std::vector<std::string>& args, const Environment& environme
     fmt::print("{}", *parsed->help);
     return finish_output(kExitOk);
   }
+  if (parsed->list_ollama) return list_ollama_models(ollama_folder(environment));
   for (const std::string& name : environment.unknown) {
     fmt::print(stderr,
                "tempo9: warning: {} in the environment is not known; the known ones are {}\n", name,
                fmt::join(kVariables, ", "));
   }
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGBUS, end_on_bus_error);
   Serving serving(std::move(parsed->options));
   if (const Status started = serving.start(); !started)
     return report(started.error().message, kExitFailure);

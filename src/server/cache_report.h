@@ -16,6 +16,10 @@ Json cache_report_json(const engine::CacheReport& report);
 
 // The request asks why its prompt was or was not found.
 bool wants_cache_report(const http::Request& request);
+// The same for how long a reply waited and ran: "timing", or "cache, timing".
+bool wants_timing(const http::Request& request);
+// Seconds: queued, until the first token, after it, in all; and tokens a second of both parts.
+Json timing_json(const engine::Usage& usage);
 
 // GET /debug/cache
 void debug_cache(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange);

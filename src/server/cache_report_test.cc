@@ -26,6 +26,22 @@ TEST(CacheReportJson, SaysWhereAndWhy) {
 TEST(CacheReportJson, TheHeaderAsks) {
   EXPECT_TRUE(wants_cache_report({.explain = "cache"}));
   EXPECT_FALSE(wants_cache_report({}));
+  EXPECT_FALSE(wants_timing({.explain = "cache"}));
+  for (const char* both : {"cache, timing", "timing,cache", " timing , cache"}) {
+    EXPECT_TRUE(wants_cache_report({.explain = both})) << both;
+    EXPECT_TRUE(wants_timing({.explain = both})) << both;
+  }
+  EXPECT_FALSE(wants_timing({.explain = "timings, ,"}));
+}
+
+TEST(TimingJson, RatesAreOfThePartsTheyName) {
+  engine::Usage usage{.prompt_tokens = 120, .cached_tokens = 20, .completion_tokens = 11};
+  usage.timing = {.now = 4, .started = 1, .first_token = 2};
+  const Json json = timing_json(usage);
+  EXPECT_EQ(json["queued_seconds"], 1.0);
+  EXPECT_EQ(json["prompt_tokens_per_second"], 100.0);
+  EXPECT_EQ(json["generated_tokens_per_second"], 5.0);
+  EXPECT_TRUE(timing_json({})["generated_tokens_per_second"].is_null());
 }
 
 }  // namespace

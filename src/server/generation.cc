@@ -1,5 +1,6 @@
 #include "server/generation.h"
 
+#include <cmath>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -30,6 +31,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
     choices_.resize(requests.size());
     n_left_ = requests.size();
     const bool explains = wants_cache_report(exchange_->request());
+    tells_timing_ = wants_timing(exchange_->request());
     for (size_t i = 0; i < requests.size(); ++i) {
       requests[i].explain_cache = explains;
       auto id = service_->engine().submit(std::move(requests[i]),
@@ -59,6 +61,8 @@ class Generation : public std::enable_shared_from_this<Generation> {
     std::optional<engine::RequestId> id;
     bool stopped = false;  // by us
     bool ended = false;
+    engine::Usage usage;     // so far
+    double last_tokens = 0;  // when, as Timing::now
   };
   struct Item {
     size_t choice;
@@ -102,6 +106,8 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void handle(size_t index, engine::Event&& event) {
     Choice& choice = choices_[index];
     if (choice.ended) return;
+    measure(&choice, event);
+    event.usage.tells_timing = tells_timing_;
     const bool last = event.finish.has_value();
     if (last) {
       using engine::FinishReason;
@@ -113,7 +119,8 @@ class Generation : public std::enable_shared_from_this<Generation> {
         return;
       }
       choice.ended = true;
-      count(event.usage);
+      service_->metrics().finished(event.finish->reason, event.usage);
+      note(event.usage);
     }
     const Reply::Next verdict = reply_->on_event(*exchange_, index, std::move(event));
     if (!last && verdict == Reply::Next::kStopChoice && !choice.stopped) {
@@ -128,6 +135,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
 
   void fail(const engine::Event& event) {
     done_ = true;
+    service_->metrics().finished(event.finish->reason, event.usage);
     cancel_all();
     Error error{ErrorCode::kInternal, "the engine failed while it generated this reply"};
     if (event.finish->reason == engine::FinishReason::kCancelled) {
@@ -146,7 +154,12 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void abandon() {
     done_ = true;
     cancel_all();
-    ++service_->counters().cancelled;
+    service_->metrics().client_left();
+    for (const Choice& choice : choices_) {
+      if (choice.id && !choice.ended) {
+        service_->metrics().finished(engine::FinishReason::kCancelled, choice.usage);
+      }
+    }
   }
 
   void cancel_all() {
@@ -155,12 +168,25 @@ class Generation : public std::enable_shared_from_this<Generation> {
     }
   }
 
-  void count(const engine::Usage& usage) {
-    Counters& counters = service_->counters();
-    counters.prompt_tokens += usage.prompt_tokens;
-    counters.cached_tokens += usage.cached_tokens;
-    counters.generated_tokens += usage.completion_tokens;
-    ++counters.finished;
+  void measure(Choice* choice, const engine::Event& event) {
+    choice->usage = event.usage;
+    if (event.tokens.empty()) return;
+    const double now = event.usage.timing.now;
+    if (choice->last_tokens == 0) {
+      service_->metrics().first_token(now);
+    } else {
+      service_->metrics().tokens(now - choice->last_tokens, event.tokens.size());
+    }
+    choice->last_tokens = now;
+  }
+
+  // For the log.
+  void note(const engine::Usage& usage) {
+    exchange_->note("prompt_tokens", usage.prompt_tokens);
+    exchange_->note("cached_tokens", usage.cached_tokens);
+    exchange_->note("generated_tokens", usage.completion_tokens);
+    exchange_->note("queue_ms", std::round(usage.timing.started * 1e4) / 10);
+    exchange_->note("first_token_ms", std::round(usage.timing.first_token * 1e4) / 10);
   }
 
   void watch_silence() {
@@ -182,6 +208,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   size_t n_left_ = 0;
   std::chrono::milliseconds silence_{0};
   bool done_ = false;
+  bool tells_timing_ = false;
 
   std::mutex mutex_;
   std::deque<Item> queue_;  // mutex_

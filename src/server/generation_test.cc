@@ -54,6 +54,16 @@ class GenerationTest : public ::testing::Test {
     }
   }
 
+  // Is there a line that begins so, with this value?
+  ::testing::AssertionResult measured(const std::string& begin, int value) {
+    const std::string text = service_->metrics().text(engine_);
+    const size_t at = text.find("\n" + begin);
+    if (at == std::string::npos) return ::testing::AssertionFailure() << "none begins " << begin;
+    const std::string line = text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+    if (line.ends_with("} " + std::to_string(value))) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << line;
+  }
+
   FakeEngine engine_;
   std::shared_ptr<Service> service_ = Service::create(engine_, {}).value();
   std::shared_ptr<FakeExchange> exchange_ = FakeExchange::post_json("/", "{}");
@@ -69,7 +79,11 @@ TEST_F(GenerationTest, ChoicesKeepTheirOrderAndEndTogether) {
   engine_.end(1, FinishReason::kLength);
   ASSERT_TRUE(exchange_->run());
   EXPECT_EQ(exchange_->response->body, "1:b 0:a 0:. 1:. ");
-  EXPECT_EQ(service_->counters().finished, 2u);
+  EXPECT_TRUE(measured(
+      "vllm:request_success_total{engine=\"0\",model_name=\"fake\",finished_reason=\"stop\"", 1));
+  EXPECT_TRUE(measured(
+      "vllm:request_success_total{engine=\"0\",model_name=\"fake\",finished_reason=\"length\"", 1));
+  EXPECT_TRUE(measured("vllm:prompt_tokens_total{", 10));
 }
 
 TEST_F(GenerationTest, RefusedSubmissionIsAStatusAndCancelsTheOthers) {
@@ -104,7 +118,9 @@ TEST_F(GenerationTest, ClientThatLeavesCancelsWhatRuns) {
   run_posted();
   EXPECT_EQ(exchange_->stream, "a");
   EXPECT_FALSE(exchange_->finished);
-  EXPECT_EQ(service_->counters().cancelled, 1u);
+  EXPECT_TRUE(measured(
+      "vllm:request_success_total{engine=\"0\",model_name=\"fake\",finished_reason=\"abort\"", 1));
+  EXPECT_TRUE(measured("tempo9:requests_cancelled_total{", 1));
 }
 
 TEST_F(GenerationTest, FailureInAStreamResetsIt) {

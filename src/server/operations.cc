@@ -112,32 +112,9 @@ void apply_template(std::shared_ptr<const Service> service,
   answer(*exchange, run_apply_template(*service, exchange->request().body));
 }
 
-// Prometheus' text format; vLLM's names where the meaning is the same, so that dashboards for it
-// work.
 void metrics(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange) {
-  const engine::Stats stats = service->engine().stats();
-  const Counters& counters = service->counters();
-  std::string text;
-  const auto add = [&text](std::string_view name, std::string_view type, std::string_view help,
-                           uint64_t value) {
-    text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0} {3}\n", name, help, type, value);
-  };
-  add("vllm:num_requests_running", "gauge", "Requests in the batch.", stats.n_running);
-  add("vllm:num_requests_waiting", "gauge", "Requests waiting for a place in the batch.",
-      stats.n_waiting);
-  add("vllm:prompt_tokens_total", "counter", "Prompt tokens of finished choices.",
-      counters.prompt_tokens);
-  add("vllm:generation_tokens_total", "counter", "Generated tokens of finished choices.",
-      counters.generated_tokens);
-  add("vllm:prefix_cache_hits_total", "counter", "Prompt tokens found in the prefix cache.",
-      counters.cached_tokens);
-  add("tempo9:engine_steps_total", "counter", "Steps of the engine.", stats.n_steps);
-  add("tempo9:choices_finished_total", "counter", "Choices that came to their end.",
-      counters.finished);
-  add("tempo9:requests_cancelled_total", "counter", "Requests whose client left before the end.",
-      counters.cancelled);
-  exchange->respond(
-      {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = std::move(text)});
+  exchange->respond({.content_type = "text/plain; version=0.0.4; charset=utf-8",
+                     .body = service->metrics().text(service->engine())});
 }
 
 }  // namespace tempo9::server

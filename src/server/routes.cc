@@ -70,11 +70,14 @@ bool method_matches(std::string_view wanted, std::string_view found) {
   return wanted == found || (wanted == "GET" && found == "HEAD");
 }
 
-void answer_health(http::Exchange& exchange, bool loading, bool draining) {
-  const bool ok = !loading && !draining;
+void answer_health(http::Exchange& exchange, const Service* service, bool draining) {
+  const bool ok = service != nullptr && !draining;
   http::Response response;
   response.status = ok ? 200 : 503;
-  response.body = dump(Json{{"status", ok ? "ok" : loading ? "loading" : "draining"}});
+  Json body = {{"status", draining ? "draining" : ok ? "ok" : "loading"}};
+  // Ready all the same: a request loads it.
+  if (ok && !service->engine().stats().is_loaded) body["model"] = "unloaded";
+  response.body = dump(body);
   if (!ok) response.headers.emplace_back("Retry-After", "1");
   exchange.respond(std::move(response));
 }
@@ -89,6 +92,7 @@ void answer_preflight(http::Exchange& exchange) {
     response.headers.insert(response.headers.end(),
                             {{"Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE, OPTIONS"},
                              {"Access-Control-Allow-Headers", "Authorization, *"},
+                             {"Access-Control-Allow-Private-Network", "true"},
                              {"Access-Control-Max-Age", "600"}});
   }
   exchange.respond(std::move(response));
@@ -134,7 +138,7 @@ void Router::handle(const std::shared_ptr<http::Exchange>& exchange) const {
   if (request.method == "OPTIONS") return answer_preflight(*exchange);
   if (request.path == kHealth) {
     if (!method_matches("GET", request.method)) return refuse_method(*exchange, "GET, HEAD");
-    return answer_health(*exchange, model == nullptr, draining_);
+    return answer_health(*exchange, model.get(), draining_);
   }
   std::string allowed;
   for (const Route& route : kRoutes) {

@@ -121,7 +121,8 @@ TEST_F(RoutesTest, ApplyTemplate) {
 TEST_F(RoutesTest, MetricsArePrometheusText) {
   const auto response = ask("GET", "/metrics");
   EXPECT_TRUE(response.content_type.starts_with("text/plain"));
-  EXPECT_NE(response.body.find("\nvllm:num_requests_running 0\n"), std::string::npos)
+  EXPECT_NE(response.body.find("\nvllm:num_requests_running{engine=\"0\",model_name=\"mine\"} 0\n"),
+            std::string::npos)
       << response.body;
 }
 

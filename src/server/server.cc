@@ -8,12 +8,16 @@
 namespace tempo9::server {
 
 Result<std::unique_ptr<Server>> Server::open(ServerOptions options) {
-  T9_TRY(const bool loopback, http::is_loopback(options.host));
-  if (!loopback && options.api_key.empty()) {
+  // Who may open a socket's file is up to the file system.
+  bool loopback = !options.unix_socket.empty();
+  if (!loopback) {
+    T9_TRY(loopback, http::is_loopback(options.host));
+  }
+  if (!loopback && options.api_keys.empty()) {
     return make_error(
         ErrorCode::kInvalidArgument,
-        "--host {}: other machines could connect, so an API key is needed; add --api-key KEY (or "
-        "TEMPO9_API_KEY), or leave --host out to stay on 127.0.0.1",
+        "--host {}: other machines could connect, so an API key is needed; add --api-key-file F "
+        "(or --api-key KEY, or TEMPO9_API_KEY), or leave --host out to stay on 127.0.0.1",
         options.host);
   }
   std::unique_ptr<Server> server(new Server(std::move(options)));
@@ -21,6 +25,9 @@ Result<std::unique_ptr<Server>> Server::open(ServerOptions options) {
   http::ListenerOptions listener;
   listener.host = kept.host;
   listener.port = kept.port;
+  listener.unix_socket = kept.unix_socket;
+  listener.tls_cert = kept.tls_cert;
+  listener.tls_key = kept.tls_key;
   listener.limits = kept.limits;
   listener.access.hosts = kept.allow_hosts;
   listener.access.hosts.push_back(kept.host.find(':') == std::string::npos ||
@@ -29,7 +36,7 @@ Result<std::unique_ptr<Server>> Server::open(ServerOptions options) {
                                       : "[" + kept.host + "]");
   listener.access.any_address = !loopback;
   listener.access.origins = kept.allow_origins;
-  listener.access.api_key = kept.api_key;
+  listener.access.api_keys = kept.api_keys;
   listener.handler = [router = &server->router_](const std::shared_ptr<http::Exchange>& exchange) {
     router->handle(exchange);
   };
@@ -37,6 +44,11 @@ Result<std::unique_ptr<Server>> Server::open(ServerOptions options) {
                                const http::Request& request) {
     return error_for_path(request.path, status, message, code);
   };
+  if (kept.log != nullptr) {
+    listener.access_log = [log = kept.log](const http::AccessRecord& record) {
+      log->write(record);
+    };
+  }
   T9_TRY(server->listener_, http::Listener::open(std::move(listener)));
   return server;
 }
@@ -44,9 +56,11 @@ Result<std::unique_ptr<Server>> Server::open(ServerOptions options) {
 Server::~Server() = default;
 
 std::string Server::url() const {
+  if (!options_.unix_socket.empty()) return "unix:" + options_.unix_socket;
   const bool bare_v6 =
       options_.host.find(':') != std::string::npos && !options_.host.starts_with('[');
-  return fmt::format("http://{}:{}", bare_v6 ? "[" + options_.host + "]" : options_.host, port());
+  return fmt::format("{}://{}:{}", options_.tls_cert.empty() ? "http" : "https",
+                     bare_v6 ? "[" + options_.host + "]" : options_.host, port());
 }
 
 void Server::begin_drain() {

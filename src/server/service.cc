@@ -39,6 +39,7 @@ Result<std::shared_ptr<Service>> Service::create(engine::Engine& engine, const O
   std::shared_ptr<Service> service(new Service(engine));
   service->name_ = options.name.empty() ? engine.info().name : options.name;
   service->log_ = options.log;
+  service->metrics_ = std::make_unique<Metrics>(service->name_);
   const tokenizer::Tokenizer& tokenizer = engine.tokenizer();
   const std::string source =
       options.template_source ? *options.template_source : engine.info().chat_template.value_or("");

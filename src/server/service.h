@@ -14,6 +14,7 @@
 #include "chat/chat.h"
 #include "chat/parser.h"
 #include "engine/engine.h"
+#include "server/metrics.h"
 #include "server/prompt.h"
 #include "server/response_store.h"
 
@@ -23,16 +24,7 @@ class Library;
 
 namespace tempo9::server {
 
-// Counters since the start, for /metrics.
-struct Counters {
-  std::atomic<uint64_t> prompt_tokens{0};
-  std::atomic<uint64_t> cached_tokens{0};
-  std::atomic<uint64_t> generated_tokens{0};
-  std::atomic<uint64_t> finished{0};
-  std::atomic<uint64_t> cancelled{0};
-};
-
-// Immutable but for its counters and its store; any thread.
+// Immutable but for its metrics and its store; any thread.
 class Service {
  public:
   struct Options {
@@ -68,7 +60,7 @@ class Service {
   void log(const std::string& message) const {
     if (log_) log_(message);
   }
-  Counters& counters() const { return counters_; }
+  Metrics& metrics() const { return *metrics_; }
   ResponseStore& responses() const { return responses_; }
 
  private:
@@ -86,7 +78,7 @@ class Service {
   int64_t created_ = 0;
   uint64_t id_key_ = 0;
   mutable std::atomic<uint64_t> n_ids_{0};
-  mutable Counters counters_;
+  std::unique_ptr<Metrics> metrics_;
   mutable ResponseStore responses_;
 };
 

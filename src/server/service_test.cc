@@ -66,7 +66,7 @@ TEST(Server, OtherMachinesNeedAKey) {
   const auto refused = Server::open(options);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("--api-key"), std::string::npos);
-  options.api_key = "k";
+  options.api_keys = {"k"};
   EXPECT_TRUE(Server::open(options));
 }
 

@@ -8,6 +8,7 @@ import subprocess
 import threading
 from pathlib import Path
 
+import httpx
 import openai
 import pytest
 
@@ -98,6 +99,17 @@ def qwen():
     server = Server("--gguf", model_path("qwen"), "--max-length", 8192)
     yield server
     assert server.stop() == 0
+
+
+def metric(server, name: str, **labels) -> float:
+    """The value of a Prometheus sample; the sum, where several have these labels."""
+    values = []
+    for line in httpx.get(server.url + "/metrics").text.splitlines():
+        found = re.fullmatch(r"([\w:]+)(?:\{(.*)\})? (\S+)", line)
+        if found and found[1] == name and all(f'{k}="{v}"' in found[2] for k, v in labels.items()):
+            values.append(float(found[3]))
+    assert values, f"no {name} with {labels}"
+    return sum(values)
 
 
 def text_chunks(stream) -> list[str]:

@@ -8,7 +8,7 @@ import time
 
 import httpx
 import pytest
-from conftest import CLOCK, WEATHER, text_chunks
+from conftest import CLOCK, WEATHER, metric, text_chunks
 
 pytestmark = pytest.mark.model
 
@@ -189,19 +189,15 @@ def test_context_overflow(qwen):
 
 
 def test_client_that_leaves_frees_the_machine(qwen):
-    def metric(name):
-        line = next(x for x in httpx.get(qwen.url + "/metrics").text.splitlines() if x.startswith(name + " "))
-        return int(line.split()[1])
-
     data = json.dumps({"prompt": "word " * 7000, "max_tokens": 500}).encode()
     with socket.create_connection(("127.0.0.1", qwen.port)) as connection:
         connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(data) + data)
-        while metric("vllm:num_requests_running") == 0:
+        while metric(qwen, "vllm:num_requests_running") == 0:
             time.sleep(0.01)
-        before = metric("tempo9:engine_steps_total")
+        before = metric(qwen, "tempo9:engine_steps_total")
     end = time.monotonic() + 300
-    while metric("vllm:num_requests_running") > 0:
+    while metric(qwen, "vllm:num_requests_running") > 0:
         assert time.monotonic() < end
         time.sleep(0.01)
     # In steps, not in seconds: those depend on what else the machine does. The whole request has hundreds.
-    assert metric("tempo9:engine_steps_total") - before <= 3
+    assert metric(qwen, "tempo9:engine_steps_total") - before <= 3

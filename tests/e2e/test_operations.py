@@ -2,6 +2,7 @@
 
 import httpx
 import pytest
+from conftest import metric
 
 
 def post(server, path, **body):
@@ -35,8 +36,8 @@ def test_health(echo):
 def test_metrics_count(serve):
     server = serve([{"text": "abc"}])
     server.client.completions.create(model="m", prompt="go")
-    lines = httpx.get(server.url + "/metrics").text.splitlines()
-    assert "vllm:prompt_tokens_total 2" in lines and "vllm:num_requests_running 0" in lines
+    assert metric(server, "vllm:prompt_tokens_total", model_name="script") == 2
+    assert metric(server, "vllm:num_requests_running") == 0
 
 
 def test_tokenize_and_back(echo):

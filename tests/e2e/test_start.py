@@ -1,5 +1,6 @@
 """Starting and stopping: exit codes, messages, the ready line, signals."""
 
+import json
 import re
 import signal
 import socket
@@ -9,7 +10,7 @@ import time
 
 import httpx
 import pytest
-from conftest import Server, binary, model_path, run_binary
+from conftest import Server, binary, metric, model_path, run_binary
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def script(tmp_path):
     ([], "--gguf"), (["--prot", "1", "F.gguf"], "--port"), (["F.gguf", "--kv-type", "f64"], "i16, f16 or f32"),
     (["F.gguf", "--max-length", "many"], "max-length"), (["F.gguf", "--max-length", "0"], "max-length"),
     (["F.gguf", "--threads", "-1"], "threads"), (["F.gguf", "--port", "70000"], "port"), (["serv"], "serve"),
-    (["F.gguf", "--graph", "x"], "not available yet"), (["--ollama", "x"], "not available yet"),
+    (["F.gguf", "--graph", "x"], "not available yet"), (["F.gguf", "--ollama", "x"], "two models"),
     (["F.gguf", "--speculation-k", "3"], "not available yet"), (["F.gguf", "G.gguf"], "second"), (["run"], "not available yet"),
     (["F.gguf", "--memory", "x"], "6G"),
     *((["F.gguf", "--port", port], f'--port: found "{port}", expected a whole number from 0 to 65535')
@@ -119,6 +120,47 @@ def test_other_machines_need_a_key(script):
     assert done.returncode == 1 and "no.such.host.invalid" in done.stderr
 
 
+def ollama_store(folder, blob=None, **models):
+    """A store as `ollama pull` leaves it: tag files that name a blob by its digest."""
+    for number, (name, tag) in enumerate(models.items()):
+        digest = f"{number:064x}"
+        manifest = folder / "manifests/registry.ollama.ai/library" / name / tag
+        manifest.parent.mkdir(parents=True)
+        manifest.write_text(json.dumps({"schemaVersion": 2, "layers": [
+            {"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{digest}", "size": 1}]}))
+        (folder / "blobs").mkdir(exist_ok=True)
+        if blob is not None:
+            (folder / f"blobs/sha256-{digest}").symlink_to(blob)
+    return {"OLLAMA_MODELS": str(folder)}
+
+
+def test_list_ollama(tmp_path):
+    done = run_binary("--list-ollama", OLLAMA_MODELS=str(tmp_path / "none"))
+    assert done.returncode == 1 and str(tmp_path / "none") in done.stderr and done.stdout == ""
+    environment = ollama_store(tmp_path / "a", **{"nothing-there": "latest"})
+    assert run_binary("--list-ollama", **environment).returncode == 1
+    weights = tmp_path / "w"
+    weights.write_bytes(b"x" * 2048)
+    done = run_binary("--list-ollama", **ollama_store(tmp_path / "b", weights, small="latest", other="7b"))
+    assert done.returncode == 0
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert [line[0] for line in lines] == ["other:7b", "small:latest"]
+    assert all(line[1:3] == ["2.0", "KiB"] and "/blobs/sha256-" in line[3] for line in lines)
+
+
+@pytest.mark.model
+def test_serve_from_ollamas_store(tmp_path, script):
+    environment = ollama_store(tmp_path / "store", model_path("smollm2"), smol="latest")
+    before = sorted(path for path in (tmp_path / "store").rglob("*"))
+    for name in ("smol", "smol:latest"):
+        server = Server("--ollama", name, "--script", script, **environment)
+        assert server.client.models.list().data[0].id == "smol:latest"
+        assert server.stop() == 0
+    done = run_binary("--ollama", "smol:1b", "--port", 0, **environment)
+    assert done.returncode == 1 and "smol:latest" in done.stderr
+    assert sorted(path for path in (tmp_path / "store").rglob("*")) == before, "nothing was written to it"
+
+
 def test_version_and_help():
     done = run_binary("--version")
     assert done.returncode == 0 and re.fullmatch(r"tempo9 \d+\.\d+\.\d+\n", done.stdout)
@@ -142,7 +184,7 @@ def test_signals_let_replies_end(serve, number):
     ask = threading.Thread(target=lambda: answers.append(httpx.post(
         server.url + "/v1/chat/completions", json={"messages": [{"role": "user", "content": "go"}]}, timeout=30)))
     ask.start()
-    while "vllm:num_requests_running 1" not in httpx.get(server.url + "/metrics").text:
+    while metric(server, "vllm:num_requests_running") < 1:
         time.sleep(0.01)
     server.process.send_signal(number)
     assert server.process.wait(10) == 0
@@ -178,7 +220,7 @@ def test_signal_ends_a_long_prompt_in_ten_seconds():
     client = threading.Thread(target=ask)
     client.start()
     until = time.monotonic() + 30
-    while "vllm:num_requests_waiting 1" not in httpx.get(server.url + "/metrics").text:
+    while metric(server, "vllm:num_requests_waiting") < 1:
         assert time.monotonic() < until
         time.sleep(0.01)
     assert server.stop(timeout=10) == 0

@@ -7,6 +7,7 @@ import time
 
 import httpx
 import pytest
+from conftest import metric
 
 CHAT = "/v1/chat/completions"
 TEXT = "/v1/completions"
@@ -15,13 +16,6 @@ USER = [{"role": "user", "content": "go"}]
 
 def body(path, **fields):
     return {"prompt": "go", "max_tokens": 10000, **fields} if path == TEXT else {"messages": USER, **fields}
-
-
-def metric(server, name) -> int:
-    for line in httpx.get(server.url + "/metrics").text.splitlines():
-        if line.startswith(name + " "):
-            return int(line.split()[1])
-    raise AssertionError(name)
 
 
 def wait_until(condition, seconds=10):

@@ -1,6 +1,7 @@
 #include <utility>
 #include <variant>
 
+#include "server/cache_report.h"
 #include "server/dialects/anthropic.h"
 
 namespace tempo9::server::anthropic {
@@ -14,6 +15,7 @@ Json usage_json(const engine::Usage& usage, uint32_t n_thinking) {
   json["cache_read_input_tokens"] = usage.cached_tokens;
   json["output_tokens"] = usage.completion_tokens;
   json["output_tokens_details"] = {{"thinking_tokens", n_thinking}};
+  if (usage.tells_timing) json["timing"] = timing_json(usage);
   return json;
 }
 

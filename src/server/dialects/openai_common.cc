@@ -190,6 +190,7 @@ Json usage_json(const engine::Usage& usage) {
   json["prompt_tokens_details"] = {{"cached_tokens", usage.cached_tokens},
                                    {"cached_tokens_by_source", cached_by_source(usage.cached)}};
   if (usage.cache_report) json["cache_report"] = cache_report_json(*usage.cache_report);
+  if (usage.tells_timing) json["timing"] = timing_json(usage);
   return json;
 }
 
@@ -199,6 +200,8 @@ void add_usage(const engine::Usage& choice, bool first_of_prompt, engine::Usage*
     total->cached_tokens += choice.cached_tokens;
     total->cached += choice.cached;
     total->cache_report = choice.cache_report;
+    total->timing = choice.timing;
+    total->tells_timing = choice.tells_timing;
   }
   total->completion_tokens += choice.completion_tokens;
 }

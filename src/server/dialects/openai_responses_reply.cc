@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "server/cache_report.h"
 #include "server/custom_tool.h"
 #include "server/dialects/openai_responses.h"
 #include "server/dialects/openai_responses_input.h"
@@ -258,7 +259,7 @@ class ResponseReply final : public Reply {
   }
 
   Json usage() const {
-    return {
+    Json json = {
         {"input_tokens", usage_.prompt_tokens},
         {"input_tokens_details",
          {{"cached_tokens", usage_.cached_tokens},
@@ -268,6 +269,8 @@ class ResponseReply final : public Reply {
         {"output_tokens_details",
          {{"reasoning_tokens", std::min(parser_.n_reasoning_tokens(), usage_.completion_tokens)}}},
         {"total_tokens", usage_.prompt_tokens + usage_.completion_tokens}};
+    if (usage_.tells_timing) json["timing"] = timing_json(usage_);
+    return json;
   }
 
   void store() {

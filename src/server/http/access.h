@@ -17,7 +17,7 @@ struct AccessRules {
   bool any_address = false;  // bound to all addresses: any IP literal is ours
   std::vector<std::string>
       origins;  // web origins let in beside the server's own ("http://localhost:3000"); "*": any
-  std::string api_key;  // empty: none needed
+  std::vector<std::string> api_keys;  // any of them will do; empty: none is needed
 };
 
 struct Refusal {

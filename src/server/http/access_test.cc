@@ -62,7 +62,7 @@ TEST(Access, Origin) {
 
 TEST(Access, ApiKey) {
   AccessRules rules;
-  rules.api_key = "secret";
+  rules.api_keys = {"old", "secret"};
   Request r = request("POST", "localhost");
   EXPECT_EQ(status(rules, r), 401);
   r.authorization = "Bearer secret";
@@ -74,11 +74,16 @@ TEST(Access, ApiKey) {
   r.authorization = "";
   r.x_api_key = "secret";
   EXPECT_EQ(status(rules, r), 200);
+  r.authorization = "Bearer of-another-service";
+  EXPECT_EQ(status(rules, r), 200);
+  r.authorization = "";
+  r.x_api_key = "old";
+  EXPECT_EQ(status(rules, r), 200);
   r.x_api_key = "";
   r.path = "/health";
   EXPECT_EQ(status(rules, r), 200);
   // Without a key of ours, any is fine.
-  rules.api_key = "";
+  rules.api_keys = {};
   r.path = "/v1/models";
   r.authorization = "Bearer whatever";
   EXPECT_EQ(status(rules, r), 200);

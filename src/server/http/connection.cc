@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/beast/http/status.hpp>
 #include <utility>
 
 #include "server/http/connection_exchange.h"
+#include "server/http/request_id.h"
 #include "server/http/url.h"
 
 namespace tempo9::server::http {
@@ -23,15 +25,22 @@ namespace {
 constexpr size_t kReadAhead = 128 << 10;
 constexpr std::chrono::milliseconds kLingerTimeout{2'000};
 
-std::string head(const Response& response, bool keep_alive, std::string_view allow_origin) {
+std::string head(const Response& response, const AccessRecord& record, bool keep_alive,
+                 std::string_view allow_origin) {
   const auto reason = beast_http::obsolete_reason(static_cast<beast_http::status>(response.status));
   std::string out = fmt::format("HTTP/1.1 {} {}\r\n", response.status,
                                 std::string_view(reason.data(), reason.size()));
   if (!response.content_type.empty())
     out += fmt::format("Content-Type: {}\r\n", response.content_type);
   for (const auto& [name, value] : response.headers) out += fmt::format("{}: {}\r\n", name, value);
+  out += fmt::format("X-Request-Id: {}\r\n", record.id);
+  if (record.path.starts_with("/v1/messages")) {
+    out += fmt::format("Request-Id: {}\r\n", record.id);  // Anthropic's name
+  }
   if (!allow_origin.empty()) {
-    out += fmt::format("Access-Control-Allow-Origin: {}\r\nVary: Origin\r\n", allow_origin);
+    out += fmt::format(
+        "Access-Control-Allow-Origin: {}\r\nAccess-Control-Expose-Headers: *\r\nVary: Origin\r\n",
+        allow_origin);
   }
   out += keep_alive ? "Connection: keep-alive\r\n" : "Connection: close\r\n";
   return out;
@@ -39,12 +48,13 @@ std::string head(const Response& response, bool keep_alive, std::string_view all
 
 }  // namespace
 
-Connection::Connection(Socket socket, std::shared_ptr<Shared> shared, Admission admission)
-    : socket_(std::move(socket)),
-      shared_(std::move(shared)),
+Connection::Connection(std::unique_ptr<ByteStream> stream, std::shared_ptr<Shared> shared,
+                       Admission admission)
+    : shared_(std::move(shared)),
+      stream_(std::move(stream)),
       counter_(admission == Admission::kServed ? shared_->n_connections : shared_->n_refused),
-      deadline_(socket_.get_executor()),
-      task_timer_(socket_.get_executor()) {
+      deadline_(executor()),
+      task_timer_(executor()) {
   ++counter_;
 }
 
@@ -55,21 +65,31 @@ Connection::~Connection() {
 }
 
 void Connection::start() {
-  asio::post(socket_.get_executor(), [self = shared_from_this()] {
-    error_code ignored;
-    self->socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-    self->parser_.emplace();
-    self->parser_->header_limit(self->shared_->options.limits.max_header_bytes);
-    self->parser_->body_limit(self->shared_->options.limits.max_body_bytes);
-    if (!self->is_admitted()) {
-      self->refuse(503, "too many connections, and all have a request in hand; try again",
-                   "overloaded");
-      return;
-    }
+  asio::post(executor(), [self = shared_from_this()] {
+    error_code ignored;  // a Unix socket has no such option
+    self->stream_->socket().set_option(asio::ip::tcp::no_delay(true), ignored);
     self->become_idle();
     self->arm_deadline(self->shared_->options.limits.header_timeout);
-    self->read();
+    self->stream_->handshake([self](error_code error) {
+      if (self->closed_) return;
+      if (error) {
+        self->close();
+      } else {
+        self->begin();
+      }
+    });
   });
+}
+
+void Connection::begin() {
+  parser_.emplace();
+  parser_->header_limit(shared_->options.limits.max_header_bytes);
+  parser_->body_limit(shared_->options.limits.max_body_bytes);
+  if (!is_admitted()) {
+    refuse(503, "too many connections, and all have a request in hand; try again", "overloaded");
+    return;
+  }
+  read();
 }
 
 std::optional<Connection::Instant> Connection::idle_since() const {
@@ -81,7 +101,7 @@ std::optional<Connection::Instant> Connection::idle_since() const {
 bool Connection::close_if_idle_since(Instant since) {
   int64_t expected = since.time_since_epoch().count();
   if (!idle_since_.compare_exchange_strong(expected, kEvicted)) return false;
-  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->close(); });
+  asio::post(executor(), [self = shared_from_this()] { self->close(); });
   return true;
 }
 
@@ -93,7 +113,7 @@ void Connection::become_idle() {
 bool Connection::become_busy() { return idle_since_.exchange(kBusy) != kEvicted; }
 
 void Connection::close_when_idle() {
-  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+  asio::post(executor(), [self = shared_from_this()] {
     if (!self->answering_ && self->buffer_.size() == 0 && !self->header_seen_) self->close();
   });
 }
@@ -103,10 +123,10 @@ void Connection::close_when_idle() {
 void Connection::read() {
   if (reading_ || closed_ || buffer_.size() >= kReadAhead) return;
   reading_ = true;
-  socket_.async_read_some(asio::buffer(incoming_),
-                          [self = shared_from_this()](error_code error, size_t n_bytes) {
-                            self->on_read(error, n_bytes);
-                          });
+  stream_->read_some(asio::buffer(incoming_),
+                     [self = shared_from_this()](error_code error, size_t n_bytes) {
+                       self->on_read(error, n_bytes);
+                     });
 }
 
 void Connection::on_read(error_code error, size_t n_bytes) {
@@ -227,6 +247,7 @@ Request Connection::make_request(bool with_body) {
   request.authorization = header("Authorization");
   request.x_api_key = header("x-api-key");
   request.explain = header("X-Tempo9-Explain");
+  request.id = request_id(header("X-Request-Id"));
   if (with_body) request.body = std::move(message.body());
   return request;
 }
@@ -243,6 +264,11 @@ void Connection::begin_exchange(const Request& request) {
   keep_alive_ = parser_->is_header_done() && parser_->keep_alive();
   head_only_ = request.method == "HEAD";
   chunked_ = parser_->get().version() >= 11;
+  record_ = {};
+  record_.id = request.id;
+  record_.method = request.method;
+  record_.path = request.path;
+  began_ = std::chrono::steady_clock::now();
   allow_origin_ = origin_allowed(shared_->options.access, request) ? request.origin : "";
   ++shared_->n_active;
 }
@@ -290,7 +316,8 @@ void Connection::release_body() {
 void Connection::send_response(const Response& response) {
   if (ended_ || streaming_) return;
   if (shared_->closing) keep_alive_ = false;
-  pending_ += head(response, keep_alive_, allow_origin_);
+  record_.status = response.status;
+  pending_ += head(response, record_, keep_alive_, allow_origin_);
   if (response.status != 204)
     pending_ += fmt::format("Content-Length: {}\r\n", response.body.size());
   pending_ += "\r\n";
@@ -309,7 +336,8 @@ void Connection::send_head(std::string_view content_type, const Headers& headers
                           {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}});
   // HTTP/1.0 knows no chunks: there the body ends with the connection.
   if (!chunked_) keep_alive_ = false;
-  pending_ += head(response, keep_alive_, allow_origin_);
+  record_.status = response.status;
+  pending_ += head(response, record_, keep_alive_, allow_origin_);
   pending_ += chunked_ ? "Transfer-Encoding: chunked\r\n\r\n" : "\r\n";
   streaming_ = true;
   write();
@@ -335,8 +363,7 @@ void Connection::send_end() {
 }
 
 void Connection::reset() {
-  error_code ignored;
-  socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  if (!closed_) stream_->close_with_reset();
   close();
 }
 
@@ -347,12 +374,16 @@ void Connection::write() {
     pending_.clear();
     n_written_ = 0;
   }
+  write_rest();
+}
+
+void Connection::write_rest() {
   write_pending_ = true;
   if (answering_) arm_deadline(shared_->options.limits.write_timeout);
-  socket_.async_write_some(asio::buffer(writing_) + n_written_,
-                           [self = shared_from_this()](error_code error, size_t n_bytes) {
-                             self->on_written(error, n_bytes);
-                           });
+  stream_->write_some(asio::buffer(writing_) + n_written_,
+                      [self = shared_from_this()](error_code error, size_t n_bytes) {
+                        self->on_written(error, n_bytes);
+                      });
 }
 
 void Connection::on_written(error_code error, size_t n_bytes) {
@@ -364,12 +395,7 @@ void Connection::on_written(error_code error, size_t n_bytes) {
   }
   n_written_ += n_bytes;
   if (n_written_ < writing_.size()) {
-    write_pending_ = true;
-    if (answering_) arm_deadline(shared_->options.limits.write_timeout);
-    socket_.async_write_some(asio::buffer(writing_) + n_written_,
-                             [self = shared_from_this()](error_code next_error, size_t n_next) {
-                               self->on_written(next_error, n_next);
-                             });
+    write_rest();
     return;
   }
   if (!pending_.empty()) {
@@ -400,7 +426,7 @@ void Connection::after_last_byte() {
   header_seen_ = false;
   arm_deadline(shared_->options.limits.header_timeout);
   // Behind this handler: a pipelined next request must not recurse.
-  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+  asio::post(executor(), [self = shared_from_this()] {
     if (self->closed_) return;
     self->advance();
     self->read();
@@ -414,6 +440,12 @@ void Connection::end_exchange() {
   release_body();
   task_timer_.cancel();
   callbacks_ = {};
+  if (const AccessLog& log = shared_->options.access_log) {
+    record_.gone = !ended_;
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began_;
+    record_.seconds = taken.count();
+    log(record_);
+  }
 }
 
 Connection::Callbacks* Connection::callbacks(uint64_t exchange) {
@@ -443,11 +475,12 @@ void Connection::arm_deadline(std::chrono::milliseconds delay) {
 // Closing with unread bytes in the kernel resets the connection, and the client may lose the answer
 // that it has not read yet. So: end our side, and swallow what still comes for a moment.
 void Connection::linger() {
-  error_code ignored;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   lingering_ = true;
   buffer_.consume(buffer_.size());
   arm_deadline(kLingerTimeout);
+  stream_->end_sending([self = shared_from_this()](error_code error) {
+    if (error) self->close();
+  });
   read();
 }
 
@@ -460,8 +493,7 @@ void Connection::close() {
   idle_since_ = kBusy;
   --counter_;
   deadline_.cancel();
-  error_code ignored;
-  socket_.close(ignored);
+  stream_->close();
   if (on_gone) run(on_gone);
 }
 

@@ -1,12 +1,10 @@
-// One TCP connection: requests read one after the other, each answered before the next is looked
+// One connection: requests read one after the other, each answered before the next is looked
 // at.
 #pragma once
 
 #include <array>
 #include <atomic>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/strand.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -18,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "server/http/byte_stream.h"
 #include "server/http/listener.h"
 
 namespace tempo9::server::http {
@@ -25,8 +24,9 @@ namespace tempo9::server::http {
 // What the connections of one listener share.
 struct Shared {
   ListenerOptions options;
-  std::atomic<size_t> n_connections{0};  // admitted ones
-  std::atomic<size_t> n_refused{0};      // connections that are told that there is no room
+  std::shared_ptr<boost::asio::ssl::context> tls;  // null: plain
+  std::atomic<size_t> n_connections{0};            // admitted ones
+  std::atomic<size_t> n_refused{0};  // connections that are told that there is no room
   std::atomic<size_t> n_active{0};
   std::atomic<uint64_t> body_bytes{0};  // reserved for bodies
   std::atomic<bool> closing{false};
@@ -41,12 +41,9 @@ struct Shared {
 //   round.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  using Socket =
-      boost::asio::basic_stream_socket<boost::asio::ip::tcp,
-                                       boost::asio::strand<boost::asio::io_context::executor_type>>;
-
   enum class Admission { kServed, kRefused };  // kRefused: gets a 503, whatever it asks
-  Connection(Socket socket, std::shared_ptr<Shared> shared, Admission admission);
+  Connection(std::unique_ptr<ByteStream> stream, std::shared_ptr<Shared> shared,
+             Admission admission);
   ~Connection();
 
   void start();
@@ -62,7 +59,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close();
 
   // --- for the exchange, on the strand
-  Socket::executor_type executor() { return socket_.get_executor(); }
+  StrandExecutor executor() { return stream_->socket().get_executor(); }
   void send_response(const Response& response);
   void send_head(std::string_view content_type, const Headers& headers);
   void send_chunk(std::string_view bytes);
@@ -70,6 +67,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void reset();
   size_t n_pending() const { return pending_.size() + (writing_.size() - n_written_); }
   void after(std::chrono::milliseconds delay, std::function<void()> task);
+  void note(std::string_view name, double value) {
+    record_.notes.emplace_back(std::string(name), value);
+  }
 
   void run(const std::function<void()>& task);
 
@@ -86,6 +86,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
+  void begin();  // behind the handshake
   void read();
   void on_read(boost::system::error_code error, size_t n_bytes);
   void advance();  // parse what the buffer holds
@@ -102,13 +103,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void release_body();
 
   void write();
+  void write_rest();
   void on_written(boost::system::error_code error, size_t n_bytes);
   void after_last_byte();
   void arm_deadline(std::chrono::milliseconds delay);
   void linger();  // wait until the client has read the last answer
 
-  Socket socket_;
   std::shared_ptr<Shared> shared_;
+  std::unique_ptr<ByteStream> stream_;
   std::atomic<size_t>& counter_;  // of the shared ones
   // steady_clock ticks; or one of the two:
   static constexpr int64_t kBusy = -1, kEvicted = -2;
@@ -131,6 +133,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool ended_ = false;      // the last byte is in pending_ or behind
   uint64_t body_reserved_ = 0;
   std::string allow_origin_;
+  AccessRecord record_;
+  Instant began_;
   Callbacks callbacks_;
 
   std::string pending_;

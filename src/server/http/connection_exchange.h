@@ -41,6 +41,9 @@ class ConnectionExchange final : public Exchange {
   }
   size_t n_pending() const override { return gone() ? 0 : connection_->n_pending(); }
   bool gone() const override { return !connection_->is_current(number_); }
+  void note(std::string_view name, double value) override {
+    if (!gone()) connection_->note(name, value);
+  }
   void on_gone(std::function<void()> callback) override {
     if (auto* callbacks = connection_->callbacks(number_)) callbacks->on_gone = std::move(callback);
   }

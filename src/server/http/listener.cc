@@ -1,9 +1,14 @@
 #include "server/http/listener.h"
 
+#include <netinet/in.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
@@ -13,11 +18,14 @@
 #include <vector>
 
 #include "server/http/connection.h"
+#include "server/http/tls.h"
+#include "server/http/unix_path.h"
 
 namespace tempo9::server::http {
 namespace asio = boost::asio;
 using boost::system::error_code;
 using Tcp = asio::ip::tcp;
+using Endpoint = asio::generic::stream_protocol::endpoint;
 
 namespace {
 
@@ -38,6 +46,14 @@ Result<std::vector<asio::ip::address>> resolve(const std::string& host) {
   return addresses;
 }
 
+uint16_t port_of(const Endpoint& endpoint) {
+  const auto* address = static_cast<const sockaddr*>(endpoint.data());
+  if (address->sa_family == AF_INET6) {
+    return ntohs(reinterpret_cast<const sockaddr_in6*>(address)->sin6_port);
+  }
+  return ntohs(reinterpret_cast<const sockaddr_in*>(address)->sin_port);
+}
+
 class AsioListener final : public Listener {
  public:
   explicit AsioListener(ListenerOptions options)
@@ -52,11 +68,38 @@ class AsioListener final : public Listener {
 
   Status bind() {
     const ListenerOptions& options = shared_->options;
+    if (!options.tls_cert.empty()) {
+      T9_TRY(shared_->tls, make_tls_context(options.tls_cert, options.tls_key));
+    }
+    return options.unix_socket.empty() ? bind_tcp() : bind_unix();
+  }
+
+  Status bind_unix() {
+    const std::string& path = shared_->options.unix_socket;
+    T9_TRY(clear_socket_path(path));
+    const asio::local::stream_protocol::endpoint endpoint(path);
+    error_code error;
+    acceptor_.open(endpoint.protocol(), error);
+    // Before bind, so that there is no moment in which others could connect.
+    if (!error) ::fchmod(acceptor_.native_handle(), S_IRUSR | S_IWUSR);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (error) {
+      return make_error(ErrorCode::kIo, "--unix-socket: cannot listen at {}: {}", path,
+                        error.message());
+    }
+    socket_path_ = path;
+    acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (error) return make_error(ErrorCode::kIo, "--unix-socket: {}", error.message());
+    return {};
+  }
+
+  Status bind_tcp() {
+    const ListenerOptions& options = shared_->options;
     T9_TRY(const auto addresses, resolve(options.host));
     const Tcp::endpoint endpoint(addresses.front(), options.port);
     error_code error;
     acceptor_.open(endpoint.protocol(), error);
-    if (!error) acceptor_.set_option(Tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
     if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (error == asio::error::address_in_use) {
@@ -69,7 +112,7 @@ class AsioListener final : public Listener {
       return make_error(ErrorCode::kIo, "cannot listen on {} port {}: {}", options.host,
                         options.port, error.message());
     }
-    port_ = acceptor_.local_endpoint(error).port();
+    port_ = port_of(acceptor_.local_endpoint(error));
     return {};
   }
 
@@ -86,9 +129,6 @@ class AsioListener final : public Listener {
   void close() override {
     if (shared_->closing.exchange(true)) return;
     asio::post(strand_, [this] {
-      error_code ignored;
-      acceptor_.close(ignored);
-      retry_.cancel();
       for (const auto& weak : connections_) {
         if (const auto connection = weak.lock()) connection->close_when_idle();
       }
@@ -105,25 +145,26 @@ class AsioListener final : public Listener {
       if (const auto connection = weak.lock()) connection->close();
     }
     connections_.clear();
+    error_code ignored;
+    acceptor_.close(ignored);
+    if (!socket_path_.empty()) ::unlink(std::exchange(socket_path_, {}).c_str());
   }
 
  private:
   void accept() {
-    acceptor_.async_accept(asio::make_strand(context_.get_executor()),
-                           [this](error_code error, Connection::Socket socket) {
-                             on_accept(error, std::move(socket));
-                           });
+    acceptor_.async_accept(
+        asio::make_strand(context_.get_executor()),
+        [this](error_code error, StreamSocket socket) { on_accept(error, std::move(socket)); });
   }
 
-  void on_accept(error_code error, Connection::Socket socket) {
-    if (shared_->closing) return;
+  void on_accept(error_code error, StreamSocket socket) {
     if (error == asio::error::operation_aborted) return;
     if (error) {
       // No file descriptor is left, most likely: newcomers wait in the kernel's queue for a moment.
       evict_idle();
       retry_.expires_after(std::chrono::milliseconds(50));
       retry_.async_wait([this](error_code cancelled) {
-        if (!cancelled && !shared_->closing) accept();
+        if (!cancelled) accept();
       });
       return;
     }
@@ -131,12 +172,14 @@ class AsioListener final : public Listener {
     accept();
   }
 
-  void admit(Connection::Socket socket) {
+  void admit(StreamSocket socket) {
     const size_t max = shared_->options.limits.max_connections;
     const bool room = shared_->n_connections < max || evict_idle();
     if (!room && shared_->n_refused >= max) return;  // not even time to say so
+    auto stream = shared_->tls != nullptr ? make_tls_stream(std::move(socket), *shared_->tls)
+                                          : make_plain_stream(std::move(socket));
     const auto connection = std::make_shared<Connection>(
-        std::move(socket), shared_,
+        std::move(stream), shared_,
         room ? Connection::Admission::kServed : Connection::Admission::kRefused);
     remember(connection);
     connection->start();
@@ -168,12 +211,13 @@ class AsioListener final : public Listener {
 
   std::shared_ptr<Shared> shared_;
   asio::io_context context_;
-  asio::strand<asio::io_context::executor_type> strand_;
-  asio::basic_socket_acceptor<Tcp, asio::strand<asio::io_context::executor_type>> acceptor_;
+  StrandExecutor strand_;
+  asio::basic_socket_acceptor<asio::generic::stream_protocol, StrandExecutor> acceptor_;
   asio::steady_timer retry_;
   std::vector<std::weak_ptr<Connection>> connections_;  // strand_ only
   std::vector<std::thread> threads_;
   uint16_t port_ = 0;
+  std::string socket_path_;  // ours to remove
 };
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "server/http/access.h"
@@ -34,28 +36,44 @@ struct Limits {
 using ErrorResponse = std::function<Response(int status, std::string message, std::string code,
                                              const Request& request)>;
 
+// What became of one request, for the log. No header, no query and no body is in it.
+struct AccessRecord {
+  std::string id;
+  std::string method;
+  std::string path;
+  int status = 0;     // 0: the client left before the first byte of an answer
+  bool gone = false;  // the client left, or was cut off, before the last byte
+  double seconds = 0;
+  std::vector<std::pair<std::string, double>> notes;  // Exchange::note
+};
+// From any of the listener's threads.
+using AccessLog = std::function<void(const AccessRecord&)>;
+
 struct ListenerOptions {
   std::string host = "127.0.0.1";  // an address, or a name that resolves to one
   uint16_t port = 0;               // 0: a free one
+  std::string unix_socket;         // listens at this path in place of host and port
+  std::string tls_cert, tls_key;   // PEM files; empty: no TLS
   size_t n_threads = 2;
   Limits limits;
   AccessRules access;
   Handler handler;
   ErrorResponse error_response;
+  AccessLog access_log;  // null: none
 };
 
 // Threads: everything from any one thread. stop() before the handlers' own state dies.
 class Listener {
  public:
   // Binds and starts to answer.
-  // Errors: kIo (port in use or not allowed, named), kInvalidArgument (a host that does not
-  // resolve).
+  // Errors: kIo (port or path in use or not allowed, named), kInvalidArgument (a host that does not
+  // resolve), as make_tls_context.
   static Result<std::unique_ptr<Listener>> open(ListenerOptions options);
   virtual ~Listener() = default;  // stops
 
-  virtual uint16_t port() const = 0;
-  // No new connections; those that wait for a request are closed, the others after the one they
-  // have.
+  virtual uint16_t port() const = 0;  // 0: a Unix socket
+  // Each connection ends behind the request that it has; those that wait for one are closed.
+  // Newcomers are answered once, so that they can be told.
   virtual void close() = 0;
   // Requests being read or answered.
   virtual size_t n_active() const = 0;

@@ -21,6 +21,7 @@ struct Request {
   std::string authorization = {};  // Authorization header
   std::string x_api_key = {};      // x-api-key header
   std::string explain = {};        // X-Tempo9-Explain header
+  std::string id = {};             // X-Request-Id header, or one that was made up
 };
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
@@ -60,6 +61,9 @@ class Exchange {
   // on_drain above a mark.
   virtual size_t n_pending() const = 0;
   virtual bool gone() const = 0;
+
+  // A number for the log's line of this request: "prompt_tokens", 120.
+  virtual void note(std::string_view, double) {}
 
   // on_gone: the client closed or broke the connection before the end. on_drain: n_pending() fell
   // to zero. Both are dropped when the exchange ends, so they may own what owns the exchange.
