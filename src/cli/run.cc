@@ -24,7 +24,7 @@ constexpr Subcommand kSubcommands[] = {
 #undef T9_SUBCOMMAND
 };
 
-constexpr const char* kLater[] = {"run", "quality"};
+constexpr const char* kLater[] = {"quality"};
 
 // A first word that is neither a flag nor a command is a model file; a slip of a command's name
 // should not be.

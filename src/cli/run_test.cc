@@ -41,7 +41,7 @@ TEST(Run, SlipsOfACommand) {
 }
 
 TEST(Run, CommandsThatComeLater) {
-  for (const char* name : {"run", "quality"}) {
+  for (const char* name : {"quality"}) {
     const Outcome outcome = run_with({name});
     EXPECT_EQ(outcome.exit_code, kExitUsage);
     EXPECT_NE(outcome.err.find("not available yet"), std::string::npos);
