@@ -1,56 +1,91 @@
-"""Results to the table in docs/benchmarks.md: medians, ranges, what was lost too."""
+"""Results to docs/benchmarks.md: medians and ranges, what was claimed, what was lost; and a picture a table."""
 
 import json
 import statistics
 from pathlib import Path
 
-# cell: (words, unit, higher is better)
-CELLS = {
-    "prefill_512": ("cold prefill, 512 tokens", "tok/s", True),
-    "prefill_4096": ("cold prefill, 4096 tokens", "tok/s", True),
-    "decode_1": ("decode, one stream", "tok/s", True),
-    "decode_8": ("decode, eight streams together", "tok/s", True),
-    "follow_up_4096_ms": ("first token, 64 new behind 4096 cached", "ms", False),
-    "peak_mib": ("most memory resident", "MiB", False),
-    "resident_mib": ("memory resident at the end", "MiB", False),
-}
-BEGIN, END = "<!-- results: written by bench/serve/compare.py -->", "<!-- end of results -->"
+from picture import draw
+from spec import OURS, Cell, Values, Workload
+
+BEGIN, END = "<!-- results: written by bench/serve/run.py -->", "<!-- end of results -->"
 
 
 def number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
-
-
-def samples(engine: dict, cell: str) -> list[float]:
-    return [v for r in engine["rounds"] for v in r["values"].get(cell, [])]
+    if value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 2 else f"{value:.2f}"
 
 
 def cell_text(values: list[float]) -> str:
-    return f"{number(statistics.median(values))} ({number(min(values))}-{number(max(values))})"
+    if not values:
+        return "-"
+    middle = number(statistics.median(values))
+    return middle if len(set(values)) == 1 else f"{middle} ({number(min(values))} to {number(max(values))})"
 
 
-def other_load(result: dict) -> float:
-    return max(raw["other_load"] for e in result["engines"].values() for r in e["rounds"] for raw in r["raw"])
+def ratio(cell: Cell, values: Values, names: list[str], key: str) -> str:
+    """Our median over that of the best peer, such that more than 1 is better for us."""
+    peers = [statistics.median(v) for name in names if name != OURS and (v := values.of(name, key))]
+    if cell.higher is None or not peers or not values.ours(key):
+        return "-"
+    ours = statistics.median(values.ours(key))
+    best = max(peers) if cell.higher else min(peers)
+    over, under = (ours, best) if cell.higher else (best, ours)
+    return f"{over / under:.2f}x" if under else "-"
 
 
-def table(result: dict) -> str:
-    names = list(result["engines"])
-    m, s = result["machine"], result["settings"]
-    lines = [f"### {result['model']}", "",
-             f"{m['cpu']}, {m['cores']} cores, {m['memory_gib']} GiB; {s['threads']} threads; {result['date'][:10]}; "
-             f"Tempo9 at {result['commit']}; {s['rounds']} rounds; other load at most {other_load(result):.0%}.", "",
-             "| | unit | " + " | ".join(names) + (" | ratio |" if len(names) == 2 else " |"),
-             "| --- | --- |" + " --- |" * (len(names) + (len(names) == 2))]
-    for cell, (words, unit, higher) in CELLS.items():
-        values = [samples(result["engines"][n], cell) for n in names]
-        if not all(values):
-            continue
-        row = f"| {words} | {unit} | " + " | ".join(cell_text(v) for v in values) + " |"
-        if len(names) == 2:
-            ours, theirs = (statistics.median(v) for v in values)
-            row += f" {ours / theirs if higher else theirs / ours:.2f}x |"
-        lines.append(row)
-    return "\n".join(lines) + "\n"
+def loads(result: dict) -> list[float]:
+    return [raw["other_load"] for e in result["engines"].values() for r in e["rounds"] for raw in r["raw"]
+            if "other_load" in raw]
+
+
+def loops(result: dict, engine: str) -> int:
+    return sum(request.get("loops", False) for r in result["engines"][engine]["rounds"] for raw in r["raw"]
+               for request in raw.get("requests", []))
+
+
+def notes(workload: Workload, result: dict, values: Values) -> list[str]:
+    lines = []
+    for claim in workload.claims:
+        judged = claim.judge(values)
+        lines.append(f"- {'not judged here' if judged is None else 'holds' if judged else '**does not hold**'}: {claim.words}")
+    for name, engine in result["engines"].items():
+        for words in sorted({r["failed"] for r in engine["rounds"] if "failed" in r}):
+            lines.append(f"- {name} did not play it to the end: `{words}`")
+        if n := loops(result, name):
+            lines.append(f"- {name}: {n} replies ran into a loop")
+    return lines
+
+
+def table(workload: Workload, result: dict) -> str:
+    values = Values(result)
+    names = [n for n in result["engines"] if any(values.of(n, c) for c in workload.cells)]
+    m, s, load = result["machine"], result["settings"], loads(result) or [0]
+    beside = len(names) > 1
+    lines = [f"{result['model']}: {m['cpu']}, {m['cores']} cores, {m['memory_gib']} GiB; {s['threads']} threads; "
+             f"{result['date'][:10]}; Tempo9 at {result['commit']}; rounds: {s['rounds']}; other load "
+             f"{statistics.median(load):.0%} in the median, at most {max(load):.0%}.", "",
+             "| | unit | " + " | ".join(names) + (" | ratio |" if beside else " |"),
+             "| --- | --- |" + " --- |" * (len(names) + beside)]
+    for key, cell in workload.cells.items():
+        found = [values.of(n, key) for n in names]
+        if any(found):
+            row = f"| {cell.words} | {cell.unit} | " + " | ".join(map(cell_text, found)) + " |"
+            lines.append(row + (f" {ratio(cell, values, names, key)} |" if beside else ""))
+    return "\n".join([*lines, "", *notes(workload, result, values)]).rstrip() + "\n"
+
+
+def section(workload: Workload, results: list[dict], pictures: Path) -> str:
+    words = workload.how[0].upper() + workload.how[1:]
+    parts = [f"### {workload.title}\n\n{words}. `bench/serve/run.py {workload.name}`\n"]
+    for result in results:
+        parts.append(table(workload, result))
+        if picture := draw(workload, result, cell_text):
+            pictures.mkdir(exist_ok=True)
+            file = pictures / f"{workload.name}-{Path(result['model']).stem}.svg"
+            file.write_text(picture)
+            parts.append(f"![{workload.title}: ranges and medians]({pictures.name}/{file.name})\n")
+    return "\n".join(parts)
 
 
 def write_between(page: Path, begin: str, end: str, tables: str) -> None:
@@ -60,5 +95,15 @@ def write_between(page: Path, begin: str, end: str, tables: str) -> None:
     print(f"wrote {page}")
 
 
-def write_tables(paths: list[Path], page: Path) -> None:
-    write_between(page, BEGIN, END, "\n".join(table(json.loads(p.read_text())) for p in paths))
+def write_page(results: Path, page: Path, workloads: dict[str, Workload]) -> None:
+    """What was not measured is named as such: a missing number is no secret."""
+    sections, missing = [], []
+    for workload in workloads.values():
+        found = [json.loads(p.read_text()) for p in sorted((results / workload.name).glob("*.json"))]
+        if found:
+            sections.append(section(workload, found, page.with_suffix("")))
+        else:
+            missing.append(f"`{workload.name}` ({workload.title[0].lower()}{workload.title[1:]})")
+    if missing:
+        sections.append("Not measured yet: " + ", ".join(missing) + ".\n")
+    write_between(page, BEGIN, END, "\n".join(sections))

@@ -7,15 +7,11 @@ Writes all that was measured to bench/results/vs/MODEL.json and the tables to do
 """
 
 import argparse
-import contextlib
-import fcntl
 import itertools
 import json
 import os
 import resource
-import subprocess
 import sys
-import tempfile
 import time
 from datetime import datetime, timezone
 from pathlib import Path
@@ -24,27 +20,12 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "serve"))
 
 from build_peers import OPENVINO_PYTHON, PEERS, ROOT, program_folder  # noqa: E402
-from compare import commit, machine  # noqa: E402
-from engines import machine_busy_s  # noqa: E402
+from machine import busy_processes, busy_s, commit, machine, the_only_run  # noqa: E402
 from peers import CannotRun, Cell, Engine, IkLlamaCpp, LlamaCpp, OpenVino, Tempo9  # noqa: E402
 from report import number, write_between  # noqa: E402
 
 CELLS = "prefill:512,prefill:4096,prefill:16384,decode:1,decode:1@16384,decode:8@512,busy"
 BEGIN, END = "<!-- peers: written by bench/vs/run.py -->", "<!-- end of peers -->"
-SPIN = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    for _ in range(10**6): pass"
-
-
-@contextlib.contextmanager
-def two_busy_processes():
-    """On whatever cores the system gives them; gone at the end, and with us."""
-    spinning = [subprocess.Popen([sys.executable, "-c", SPIN]) for _ in range(2)]
-    try:
-        time.sleep(0.5)  # both run
-        yield
-    finally:
-        for process in spinning:
-            process.kill()
-            process.wait()
 
 
 def cpu_s() -> float:
@@ -54,18 +35,18 @@ def cpu_s() -> float:
 
 def measure(engine: Engine, cell: Cell, setting: str, model: Path, threads: int) -> dict:
     """{"value": tok/s, or the share kept when busy} or {"failed": words}, and the load not ours as a share of all cores."""
-    begin, busy, own = time.perf_counter(), machine_busy_s(), cpu_s()
+    begin, busy, own = time.perf_counter(), busy_s(), cpu_s()
     try:
         tok_s = engine.run(cell, setting, model, threads)
         turn = {"value": median(tok_s), "tok_s": tok_s}
         if cell.name == "busy":
-            with two_busy_processes():
+            with busy_processes():
                 turn["busy_tok_s"] = engine.run(cell, setting, model, threads)
             turn["value"] = median(turn["busy_tok_s"]) / median(tok_s)
     except CannotRun as words:
         turn = {"failed": str(words)}
     seconds, own = time.perf_counter() - begin, cpu_s() - own
-    others = max(0.0, machine_busy_s() - busy - own) / seconds / os.cpu_count()
+    others = max(0.0, busy_s() - busy - own) / seconds / os.cpu_count()
     return turn | {"seconds": round(seconds, 2), "other_load": round(others, 3), "own_cores": round(own / seconds, 2)}
 
 
@@ -143,8 +124,7 @@ def main() -> None:
         cells = [Cell.parse(text) for text in args.cells.split(",")]
     except ValueError as error:
         parser.error(str(error))
-    with open(Path(tempfile.gettempdir()) / "tempo9-bench.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one run at a time
+    with the_only_run():
         result = compare(engines, cells, args.gguf, args.threads, args.rounds)
     path = args.json or ROOT / "bench/results/vs" / f"{args.gguf.stem}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
