@@ -11,16 +11,17 @@ BEGIN, END = "<!-- results: written by bench/serve/run.py -->", "<!-- end of res
 
 
 def number(value: float) -> str:
-    if value == round(value):
+    if abs(value) >= 100:
         return f"{value:,.0f}"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 2 else f"{value:.2f}"
+    return f"{value:.1f}" if abs(value) >= 2 or value == 0 else f"{value:.2f}"
 
 
 def cell_text(values: list[float]) -> str:
     if not values:
         return "-"
-    middle = number(statistics.median(values))
-    return middle if len(set(values)) == 1 else f"{middle} ({number(min(values))} to {number(max(values))})"
+    counts = all(isinstance(v, int) for v in values)
+    middle, low, high = (f"{f(values):,.6g}" if counts else number(f(values)) for f in (statistics.median, min, max))
+    return middle if len(set(values)) == 1 else f"{middle} ({low}{' to ' if min(values) < 0 else '-'}{high})"
 
 
 def ratio(cell: Cell, values: Values, names: list[str], key: str) -> str:
@@ -103,7 +104,7 @@ def write_page(results: Path, page: Path, workloads: dict[str, Workload]) -> Non
         if found:
             sections.append(section(workload, found, page.with_suffix("")))
         else:
-            missing.append(f"`{workload.name}` ({workload.title[0].lower()}{workload.title[1:]})")
+            missing.append(f"`{workload.name}` ({workload.title})")
     if missing:
         sections.append("Not measured yet: " + ", ".join(missing) + ".\n")
     write_between(page, BEGIN, END, "\n".join(sections))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Gets the engines that bench/vs/run.py measures beside Tempo9, each from its PyPI package, pinned by version and hash.
+"""Gets the engines that bench/vs and bench/serve measure beside Tempo9, each from its PyPI package, pinned by version and hash.
 
   bench/vs/build_peers.py [llama.cpp] [ik_llama.cpp] [openvino]      (default: all three)
 
@@ -37,8 +37,8 @@ SOURCES = {
     # Attention over 4-bit KV caches, which no cell here uses, would take most of the time to build.
     "ik_llama.cpp": Source(
         "ik-llama-cpp-python", "0.1.5", "33c67eb99e4dcab5e611050433243815709b8b3067753f9ce18375013cf002ad",
-        "vendor/ik_llama.cpp", ("-DLLAMA_BUILD_SERVER=OFF", "-DGGML_IQK_FA_ALL_QUANTS=OFF"),
-        ("llama-bench", "llama-batched-bench")),
+        "vendor/ik_llama.cpp", ("-DLLAMA_BUILD_SERVER=ON", "-DGGML_IQK_FA_ALL_QUANTS=OFF"),
+        ("llama-bench", "llama-batched-bench", "llama-server")),
 }
 # ik_llama.cpp's package lacks this file of its build, which writes the version that the programs print.
 MISSING, MISSING_TEXT = "common/cmake/build-info-gen-cpp.cmake", """\

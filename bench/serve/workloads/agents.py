@@ -14,7 +14,7 @@ N_AGENTS, N_TURNS = 4, 3
 def agents(t: Turn) -> None:
     for name, (n_head, _) in HEADS.items():
         with t.server(context=12288, streams=N_AGENTS, total=N_AGENTS * 12288) as server:
-            head = t.prompts.fresh(t.q(n_head, n_head // 16))
+            head = t.prompts.fresh(t.q(n_head, n_head // 64))
             sessions = []
             for _ in range(N_AGENTS):
                 history, requests = head, []
@@ -98,7 +98,7 @@ def is_object(text: str) -> bool:
 
 
 def agent_rounds(t: Turn) -> None:
-    n_sessions, n_rounds = t.q(N_SESSIONS, 2), t.q(N_ROUNDS, 4)
+    n_sessions, n_rounds = t.q(N_SESSIONS, 2), t.q(N_ROUNDS, 2)
     with t.server(context=16384, streams=8, total=8 * 8192) as server:
         resident: list[int] = []
 

@@ -1,12 +1,13 @@
 """The KV cache on disk: a restart, and everything that can happen to the files."""
 
+import contextlib
 import random
 import threading
 import time
 from pathlib import Path
 
 import httpx
-from engines import CannotRun
+from engines import CannotRun, Running
 from load import completion, drive, one_by_one, together
 from spec import OURS, Cell, Claim, Workload, at_least, at_most
 from turn import Invalid, Turn
@@ -15,7 +16,7 @@ from turn import Invalid, Turn
 def restart(t: Turn) -> None:
     folder = t.kv_folder()
     server = t.server(kv_folder=folder, context=8192, streams=1)
-    request = completion(t.prompts.fresh(t.q(5120, 640)), t.q(64, 8))
+    request = completion(t.prompts.fresh(t.q(5120, 320)), t.q(64, 8))
     (cold,) = t.run("cold", server, together([request]), cold=True)
     t.value("stop_s", server.close())
     with t.server(kv_folder=folder, warm=False, context=8192, streams=1) as again:
@@ -28,24 +29,30 @@ def restart(t: Turn) -> None:
 
 
 class Watch:
-    """The most bytes that a folder had, looked at all the time."""
+    """The most bytes that a folder had, looked at all the time, and when something in it last changed."""
 
     def __init__(self, folder: Path):
         self._folder, self.most, self._stop = folder, 0, threading.Event()
+        self.changed = threading.Event()  # since it was last cleared
+        self._before: list = []
         self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def size(self) -> int:
-        total = 0
-        for file in self._folder.rglob("*"):
+    def look(self) -> None:
+        files = []
+        for file in sorted(self._folder.rglob("*")):
             try:
-                total += file.stat().st_size
+                found = file.stat()
+                files.append((file.name, found.st_size, found.st_mtime_ns))
             except FileNotFoundError:
                 pass  # removed meanwhile
-        return total
+        self.most = max(self.most, sum(size for _, size, _ in files))
+        if files != self._before:
+            self._before = files
+            self.changed.set()
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            self.most = max(self.most, self.size())
+            self.look()
             time.sleep(0.002)
 
     def __enter__(self):
@@ -53,12 +60,12 @@ class Watch:
         return self
 
     def __exit__(self, *_):
-        self.most = max(self.most, self.size())
         self._stop.set()
         self._thread.join()
+        self.look()
 
 
-CAPS = (16e6, 30e6, 60e6)  # bytes; smaller than what is asked, so that pages are thrown out all the time
+CAPS = (16e6, 30e6, 45e6)  # bytes; smaller than what is asked, so that pages are thrown out all the time
 
 
 def kills(t: Turn) -> None:
@@ -68,7 +75,7 @@ def kills(t: Turn) -> None:
     t.raw.append({"what": "kills", "seed": seed, "kills": (story := [])})
 
     plain = t.server(environment={"AS_KV_OFFLOAD": "0"})
-    requests = [completion(t.prompts.fresh(dice.randrange(200, 1200)), 12) for _ in range(8)]
+    requests = [completion(t.prompts.fresh(dice.randrange(64, 300)), 12) for _ in range(4)]
     expected = [r.text for r in t.run("expected", plain, one_by_one(requests))]
     plain.close()
 
@@ -92,14 +99,8 @@ def kills(t: Turn) -> None:
                 counts["wrong"] += reply.text != expected[i] or reply.status != 200
                 counts["from_disk"] += reply.cached or 0
             counts["served"] += 1
-            size = watch.size()
             if number < n_kills:
-                killed_after = dice.random() * 0.6
-                killer = threading.Timer(killed_after, server.kill)
-                killer.start()
-                busy_until_killed(server, [completion(t.prompts.fresh(dice.randrange(200, 1200)), 4) for _ in range(40)])
-                killer.join()
-                counts["writing"] += watch.size() != size
+                counts["writing"] += kill_while_writing(t, server, watch, dice)
         server.close()
         most_share = max(most_share, watch.most / cap)
         if watch.most > cap:
@@ -119,12 +120,23 @@ def kills(t: Turn) -> None:
         raise Invalid("nothing was ever read from the disk: this shows nothing")
 
 
-def busy_until_killed(server, requests: list) -> None:
-    """New prompts, one after the other, so that pages go to the disk until the server is gone."""
-    try:
-        drive(server.port, one_by_one(requests))
-    except httpx.HTTPError:
-        pass
+def kill_while_writing(t: Turn, server: Running, watch: Watch, dice: random.Random) -> bool:
+    """New prompts one after the other, so that pages go to the disk; SIGKILL a moment after the folder changed. Whether it
+    did change: else the kill comes after five seconds."""
+    after_s, changed = dice.random() * 0.3, []
+
+    def kill() -> None:
+        watch.changed.clear()
+        changed.append(watch.changed.wait(timeout=5))
+        time.sleep(after_s)
+        server.kill()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with contextlib.suppress(httpx.HTTPError):
+        drive(server.port, one_by_one([completion(t.prompts.fresh(dice.randrange(64, 300)), 4) for _ in range(200)]))
+    killer.join()
+    return changed[0]
 
 
 def damage(folder: Path, what: str, dice: random.Random) -> str:
@@ -154,7 +166,7 @@ WORKLOADS = [
               at_least("the same text, byte for byte", "same_text", 100))),
     Workload("kills", "Kills and damage", "SIGKILL at a random moment while pages are being written, again and again on one "
              "folder whose cap changes from start to start; in between bytes are flipped and files cut short. After each start "
-             "two of eight known prompts are asked and compared with what a server without the folder said", {
+             "two of four known prompts are asked and compared with what a server without the folder said", {
                  "kills": Cell("kills", "", None), "flips": Cell("flipped bytes", "", None),
                  "cuts": Cell("files cut short", "", None),
                  "served": Cell("starts that served", "%", None),

@@ -20,8 +20,8 @@ def start(t: Turn) -> None:
 
 
 def memory_cap(t: Turn) -> None:
-    mib, n_prompt, n_requests = t.q(1500, 400), t.q(8192, 2048), t.q(16, 12)
-    with t.server(context=t.q(16384, 4096), streams=16, memory=f"{mib}M") as server:
+    mib, n_prompt, n_requests = t.q(1500, 380), t.q(8192, 400), t.q(16, 6)
+    with t.server(context=t.q(16384, 1024), streams=16, memory=f"{mib}M") as server:
         requests = [completion(t.prompts.fresh(n_prompt), t.q(64, 8)) for _ in range(n_requests)]
         refusals = []
 

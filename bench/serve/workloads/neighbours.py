@@ -33,7 +33,7 @@ def gaps_ms(replies: list[Timed], begin: float, end: float) -> list[float]:
 
 
 def long_prompt(t: Turn) -> None:
-    n, alone_s = t.q(16384, 1024), t.q(5, 0.3)
+    n, alone_s = t.q(16384, 512), t.q(5, 0.3)
     with t.server(context=n + 8192, streams=4, total=n + 3 * 8192, prompt_cache=False) as server:
         (lone,) = t.run("lone", server, together([completion(t.prompts.fresh(n), 1)]), cold=True)
         running = [completion(t.prompts.fresh(64), 4096) for _ in range(3)]

@@ -48,7 +48,7 @@ STREAM_CELLS = [(name, n, n_streams, kind) for n_streams in (1, 8) for name, n i
 def streams(t: Turn) -> None:
     n_new = t.q(128, 8)
     for name, n, n_streams, kind in STREAM_CELLS:
-        n = t.q(n, n // 16)
+        n = t.q(n, n // 64)
         # A server of its own for each cell: what one left behind is no part of another.
         with t.server(context=8192, streams=n_streams, total=n_streams * 8192) as server:
             shared = t.prompts.fresh(n // 2) if kind == "shared" else []
@@ -60,7 +60,7 @@ def streams(t: Turn) -> None:
 def second_session(t: Turn) -> None:
     own = t.q(64, 16)
     with t.server(context=16384, streams=2, total=32768) as server:
-        shared = t.prompts.fresh(t.q(15360, 1024))
+        shared = t.prompts.fresh(t.q(15360, 512))
         one, two = (completion(shared + t.prompts.text(own), t.q(32, 4)) for _ in range(2))
         first, second = t.run("second_session", server, one_by_one([one, two]))
         t.value("first_session_ms", 1000 * first.ttft)
