@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from machine import cpu_s_of
+from peers import last_words
 
 START_SECONDS = 180
 
@@ -64,10 +65,11 @@ class LlamaCpp(Engine):
 
 class IkLlamaCpp(Engine):
     def command(self, model, port, s):
-        # It cuts its KV cache into equal parts, one a slot. -rtr: weights are repacked at load.
+        # It cuts its KV cache into equal parts, one a slot. Not -rtr (repacked weights): its server aborts with that and
+        # flash attention.
         cache = ["--cache-ram", "8192" if s.prompt_cache else "0"]
         return [str(self.binary), "-m", str(model), "--port", str(port), "--host", "127.0.0.1", "-t", str(s.threads),
-                "-tb", str(s.threads), "-c", str(s.context * s.streams), "-np", str(s.streams), "-fa", "on", "-rtr",
+                "-tb", str(s.threads), "-c", str(s.context * s.streams), "-np", str(s.streams), "-fa", "on",
                 "--jinja", "-b", "2048", "-ub", "512", *cache, *self.flags]
 
 
@@ -111,8 +113,7 @@ class Running:
         raise CannotRun(f"/health was not 200 within {START_SECONDS} s: {self.last_words()}")
 
     def last_words(self) -> str:
-        lines = self.log_path.read_text(errors="replace").split("\n")
-        return " / ".join(line.strip() for line in lines if line.strip())[-300:]
+        return last_words(0, self.log_path.read_text(errors="replace"))
 
     def memory(self) -> dict[str, int]:
         """Resident bytes now and at most so far, and the part that is not pages of the mapped file."""
@@ -123,6 +124,14 @@ class Running:
 
     def cpu_s(self) -> float:
         return cpu_s_of(self.process.pid)
+
+    def wait_gone(self, seconds: float = 10) -> bool:
+        """Whether it ends by itself within that time."""
+        try:
+            self.process.wait(seconds)
+            return True
+        except subprocess.TimeoutExpired:
+            return False
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)

@@ -9,7 +9,8 @@ import time
 import urllib.request
 from pathlib import Path
 
-from engines import Engine, Running, Settings
+import httpx
+from engines import CannotRun, Engine, Running, Settings
 from load import Prompts, Timed, completion, drive, own_cpu_s, together
 from machine import ROOT, busy_processes, busy_s, cpu_s_of
 
@@ -101,7 +102,12 @@ class Turn:
         def own():
             return own_cpu_s() + server.cpu_s() + sum(map(cpu_s_of, self._own_pids))
         busy, before, begin = busy_s(), own(), time.perf_counter()
-        timed = drive(server.port, job)
+        try:
+            timed = drive(server.port, job)
+        except httpx.HTTPError as words:
+            if server.wait_gone():
+                raise CannotRun(f"{what}: ended in the middle: {server.last_words()}") from words
+            raise
         seconds = time.perf_counter() - begin
         others = busy_s() - busy - (own() - before)
         self.raw.append({"what": what, "seconds": round(seconds, 3),
