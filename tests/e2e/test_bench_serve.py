@@ -9,7 +9,7 @@ import pytest
 from conftest import binary, model_path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench/serve"))
+sys.path[:0] = [str(ROOT / "bench/serve"), str(ROOT / "bench/vs")]
 
 from spec import Values  # noqa: E402
 from workloads import WORKLOADS  # noqa: E402

@@ -7,7 +7,7 @@ import xml.etree.ElementTree
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "bench/serve"))
+sys.path[:0] = [str(ROOT / "bench/serve"), str(ROOT / "bench/vs")]
 
 import load  # noqa: E402
 import report  # noqa: E402

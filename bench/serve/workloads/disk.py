@@ -69,7 +69,7 @@ CAPS = (16e6, 30e6, 45e6)  # bytes; smaller than what is asked, so that pages ar
 
 
 def kills(t: Turn) -> None:
-    n_kills, n_flips, n_cuts = t.q(200, 5), t.q(50, 2), t.q(20, 1)
+    n_kills, n_flips, n_cuts = t.q(200, 5), t.q(50, 4), t.q(20, 2)
     seed = random.randrange(1 << 32)
     dice, folder = random.Random(seed), t.kv_folder()
     t.raw.append({"what": "kills", "seed": seed, "kills": (story := [])})

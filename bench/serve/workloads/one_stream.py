@@ -20,7 +20,7 @@ def one_stream(t: Turn) -> None:
                 (timed,) = t.run(f"decode_{name}", server, together([request]), cold=True)
                 t.value(f"decode_{name}", timed.decode_rate())
         for name, n in (("4k", 4096), ("16k", 16384)):
-            prompt = t.prompts.fresh(t.q(n, n // 16))
+            prompt = t.prompts.fresh(t.q(n, n // 64))
             (cold,) = t.run(f"cold_{name}", server, together([completion(prompt, 1)]), cold=True)
             (then,) = t.run(f"follow_up_{name}", server, together([completion(prompt + t.prompts.text(t.q(64, 16)), 1)]))
             t.value(f"cold_{name}", len(prompt) / cold.ttft)

@@ -22,7 +22,7 @@ def decode(t: Turn) -> None:
         for _ in range(t.q(2, 1)):
             (timed,) = t.run("decode_1", server, together([completion(t.prompts.fresh(64), t.q(276, 24))]), cold=True)
             t.value("decode_1", timed.decode_rate())
-        timed = t.run("decode_8", server, together([completion(t.prompts.fresh(64), t.q(160, 16)) for _ in range(8)]),
+        timed = t.run("decode_8", server, together([completion(t.prompts.fresh(64), t.q(160, 64)) for _ in range(8)]),
                       cold=True)
         t.value("decode_8", together_rate(timed))
         t.value("resident_mib", server.memory()["resident"] / 2**20)
@@ -47,14 +47,16 @@ STREAM_CELLS = [(name, n, n_streams, kind) for n_streams in (1, 8) for name, n i
 
 def streams(t: Turn) -> None:
     n_new = t.q(128, 8)
-    for name, n, n_streams, kind in STREAM_CELLS:
-        n = t.q(n, n // 64)
-        # A server of its own for each cell: what one left behind is no part of another.
-        with t.server(context=8192, streams=n_streams, total=n_streams * 8192) as server:
-            shared = t.prompts.fresh(n // 2) if kind == "shared" else []
-            requests = [completion(shared + t.prompts.fresh(n - len(shared)), n_new) for _ in range(n_streams)]
-            cell = f"{kind}_{name}_x{n_streams}"
-            t.value(cell, effective_rate(t.run(cell, server, together(requests), cold=kind == "distinct")))
+    for wanted in (1, 8):
+        with t.server(context=8192, streams=wanted, total=wanted * 8192) as server:
+            for name, n, n_streams, kind in STREAM_CELLS:
+                if n_streams != wanted:
+                    continue
+                n = t.q(n, n // 64)
+                shared = t.prompts.fresh(n // 2) if kind == "shared" else []
+                requests = [completion(shared + t.prompts.fresh(n - len(shared)), n_new) for _ in range(n_streams)]
+                cell = f"{kind}_{name}_x{n_streams}"
+                t.value(cell, effective_rate(t.run(cell, server, together(requests), cold=kind == "distinct")))
 
 
 def second_session(t: Turn) -> None:
