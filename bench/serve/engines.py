@@ -90,7 +90,8 @@ class Running:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "TEMPO9_", "LLAMA_"))}
         kept |= {"AS_KV_OFFLOAD_PATH": str(kv_folder)} | environment
         started = time.perf_counter()
-        self.process = subprocess.Popen(self.command, stdout=self._log, stderr=subprocess.STDOUT, env=kept)
+        self.process = subprocess.Popen(self.command, stdout=self._log, stderr=subprocess.STDOUT, env=kept,
+                                        cwd=log_folder)  # ik_llama.cpp writes a log of its own there
         try:
             self._wait()
         except BaseException:

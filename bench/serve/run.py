@@ -95,6 +95,9 @@ def parse_arguments() -> argparse.Namespace:
         parser.error("expected workloads and --gguf, or --list, or --pages")
     if args.quick:
         args.rounds = 1
+    args.gguf = [path.resolve() for path in args.gguf]
+    args.tempo9, args.llama_server, args.ik_llama_server = (
+        Path(path).resolve() for path in (args.tempo9, args.llama_server, args.ik_llama_server))
     return args
 
 
