@@ -52,6 +52,7 @@ def test_routes_that_are_named_are_there(echo):
         for span in re.findall(r"`(?:GET |POST )?(/[a-z][\w/-]*)`", (ROOT / page).read_text()):
             named.add(span)
     assert len(named) > 10
-    for path in sorted(named):
-        answers = {httpx.request(method, echo.url + path).status_code for method in ("GET", "POST")}
-        assert answers != {404}, path
+    with httpx.Client(base_url=echo.url) as client:
+        for path in sorted(named):
+            answers = {client.request(method, path).status_code for method in ("GET", "POST")}
+            assert answers != {404}, path

@@ -118,8 +118,9 @@ def test_preflights_say_what_is_allowed(serve):
 
 
 def test_rebound_names_are_refused_on_every_route(echo):
-    for path in ("/", "/health", "/metrics", "/v1/models", "/api/tags", "/nothing"):
-        assert httpx.get(echo.url + path, headers={"Host": "rebound.example"}).status_code == 403, path
+    with httpx.Client(base_url=echo.url, headers={"Host": "rebound.example"}) as client:
+        for path in ("/", "/health", "/metrics", "/v1/models", "/api/tags", "/nothing"):
+            assert client.get(path).status_code == 403, path
 
 
 # ---------------------------------------------------------------- TLS and Unix sockets
