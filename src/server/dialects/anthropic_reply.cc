@@ -7,7 +7,10 @@
 namespace tempo9::server::anthropic {
 namespace {
 
-// Three numbers without overlap; their sum is the prompt.
+// The API's types have fields for what this server does not do; typed clients count on them, so
+// they are there and null.
+
+// Three numbers without overlap; their sum is the prompt. Of a message_delta.
 Json usage_json(const engine::Usage& usage, uint32_t n_thinking) {
   Json json;
   json["input_tokens"] = usage.prompt_tokens - usage.cached_tokens;
@@ -15,7 +18,17 @@ Json usage_json(const engine::Usage& usage, uint32_t n_thinking) {
   json["cache_read_input_tokens"] = usage.cached_tokens;
   json["output_tokens"] = usage.completion_tokens;
   json["output_tokens_details"] = {{"thinking_tokens", n_thinking}};
+  json["server_tool_use"] = nullptr;
   if (usage.tells_timing) json["timing"] = timing_json(usage);
+  return json;
+}
+
+Json message_usage_json(const engine::Usage& usage, uint32_t n_thinking) {
+  Json json = usage_json(usage, n_thinking);
+  json["cache_creation"] = nullptr;
+  json["inference_geo"] = nullptr;
+  json["service_tier"] = "standard";
+  json["speed"] = nullptr;
   return json;
 }
 
@@ -59,7 +72,11 @@ class MessageReply final : public Reply {
     if (streamed) {
       write(exchange,
             {{"type", "message_delta"},
-             {"delta", {{"stop_reason", stop_reason_}, {"stop_sequence", stop_sequence_}}},
+             {"delta",
+              {{"stop_reason", stop_reason_},
+               {"stop_sequence", stop_sequence_},
+               {"stop_details", nullptr},
+               {"container", nullptr}}},
              {"usage", usage_json(usage_, parser_.n_reasoning_tokens())}});
       write(exchange, {{"type", "message_stop"}});
       exchange.finish();
@@ -84,7 +101,10 @@ class MessageReply final : public Reply {
     json["content"] = std::move(content_);
     json["stop_reason"] = stop_reason_;
     json["stop_sequence"] = stop_sequence_;
-    json["usage"] = usage_json(usage_, parser_.n_reasoning_tokens());
+    json["stop_details"] = nullptr;
+    json["container"] = nullptr;
+    json["diagnostics"] = nullptr;
+    json["usage"] = message_usage_json(usage_, parser_.n_reasoning_tokens());
     return json;
   }
 
@@ -102,7 +122,9 @@ class MessageReply final : public Reply {
   }
 
   void add(http::Exchange& exchange, chat::TextDelta& delta) {
-    if (open_ != Block::kText) open(exchange, Block::kText, {{"type", "text"}, {"text", ""}});
+    if (open_ != Block::kText) {
+      open(exchange, Block::kText, {{"type", "text"}, {"text", ""}, {"citations", nullptr}});
+    }
     fill(exchange, "text", "text_delta", delta.text);
   }
   void add(http::Exchange& exchange, chat::ReasoningDelta& delta) {
@@ -119,7 +141,8 @@ class MessageReply final : public Reply {
          {{"type", "tool_use"},
           {"id", "toolu_" + id},
           {"name", begin.name},
-          {"input", Json::object()}});
+          {"input", Json::object()},
+          {"caller", {{"type", "direct"}}}});
     has_calls_ = true;
   }
   void add(http::Exchange& exchange, chat::ToolCallArgsDelta& delta) {

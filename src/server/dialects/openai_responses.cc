@@ -292,6 +292,7 @@ Json response_object(const Json& body, const Service& service, const std::string
   response["object"] = "response";
   response["created_at"] = unix_seconds();
   response["status"] = "in_progress";
+  response["access_programs"] = nullptr;  // the types have it
   response["background"] = false;
   response["completed_at"] = nullptr;
   response["error"] = nullptr;

@@ -35,7 +35,10 @@ void list_input_items(const Service& service, http::Exchange& exchange) {
   if (stored == nullptr) return exchange.respond(openai_error(not_stored(id)));
   const Json items = Json::parse(stored->items);
   Json data = Json::array();  // newest first, as the API's default is
-  for (auto item = items.rbegin(); item != items.rend(); ++item) data.push_back(*item);
+  for (auto item = items.rbegin(); item != items.rend(); ++item) {
+    data.push_back(*item);
+    if (!data.back().contains("status")) data.back()["status"] = "completed";
+  }
   const auto id_at = [&data](size_t i) { return data.empty() ? Json("") : data[i]["id"]; };
   Json body{{"object", "list"}};
   body["first_id"] = id_at(0);
