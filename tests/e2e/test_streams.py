@@ -106,6 +106,8 @@ def is_sign_of_life(path, line) -> bool:
     """Does the line say nothing, in the form that the door's clients count?"""
     if path == "/v1/messages":
         return line == 'data: {"type":"ping"}'
+    if path == "/v1/responses":
+        return line.startswith("data: ") and json.loads(line[6:])["type"] == "response.in_progress"
     if path == CHAT:
         if not line.startswith("data: {"):
             return False
@@ -117,10 +119,11 @@ def is_sign_of_life(path, line) -> bool:
 
 def test_headers_come_at_once_and_silence_is_broken(serve):
     server = serve([{"text": "late", "prefill_ms": 21_000}])
-    paths = [CHAT, "/v1/messages", "/api/chat", "/api/generate"]
+    paths = [CHAT, "/v1/responses", "/v1/messages", "/api/chat", "/api/generate"]
 
     def listen(path):
-        ask = {"messages": USER, "prompt": "go", "max_tokens": 9, "stream": True}
+        ask = {"input": "go"} if path == "/v1/responses" else {"messages": USER, "prompt": "go", "max_tokens": 9}
+        ask["stream"] = True
         start = last = time.monotonic()
         gaps, signs, text = [], 0, ""
         with httpx.stream("POST", server.url + path, json=ask, timeout=60) as answer:
