@@ -17,8 +17,10 @@ import run_bfcl
 NO_CALL = "None of these tools can do that."
 
 
-def acceptable(values: list):
+def acceptable(values):
     """One value of those that the key takes, and whether there is one: "" stands for leaving it out."""
+    if not isinstance(values, list):
+        return pick(values), True
     for value in values:
         if value != "":
             return pick(value), True
@@ -62,7 +64,7 @@ def main() -> None:
     out, sys.stdout = sys.stdout, sys.stderr
     from bfcl_eval.utils import load_dataset_entry, load_ground_truth_entry, sort_key
 
-    lines = []
+    cases = []
     for category in arguments.categories.split(","):
         entries = {e["id"]: e for e in load_dataset_entry(category, include_prereq=False)}
         ids = list(entries)
@@ -70,8 +72,9 @@ def main() -> None:
         ids = ids[: arguments.n] if arguments.n else ids
         has_key = category not in run_bfcl.DETECT_CATEGORIES
         keys = {k["id"]: k for k in load_ground_truth_entry(category)} if has_key else {}
-        for entry in sorted((entries[i] for i in ids), key=sort_key):
-            lines.append({"when": last_user_text(entry), "text": reply(category, entry, keys.get(entry["id"]))})
+        cases += [(entries[i], reply(category, entries[i], keys.get(i))) for i in ids]
+    cases.sort(key=lambda case: sort_key(case[0]))  # as the package asks
+    lines = [{"when": last_user_text(entry), "text": text} for entry, text in cases]
     # A line is taken by the first text that holds it, so longer ones come first; equal ones keep the order of the requests.
     lines.sort(key=lambda line: -len(line["when"]))
     for line in lines:

@@ -70,7 +70,8 @@ def commit() -> str:
 
 
 def answer_key(arguments, seed: str) -> list[dict]:
-    categories = ",".join(run_bfcl.AST_CATEGORIES + run_bfcl.DETECT_CATEGORIES)
+    # In Java's key the values are parsed; a reply has to have them as Java writes them.
+    categories = ",".join(c for c in run_bfcl.AST_CATEGORIES + run_bfcl.DETECT_CATEGORIES if c != "simple_java")
     arguments.out.mkdir(parents=True, exist_ok=True)
     script = arguments.out / f"answers-{seed}.jsonl"
     with script.open("w") as file:

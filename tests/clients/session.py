@@ -41,7 +41,7 @@ class Server:
 
     def counted(self, name: str) -> int:
         text = urllib.request.urlopen(self.url + "/metrics", timeout=30).read().decode()
-        return int(re.search(rf"^{re.escape(name)} (\d+)$", text, re.MULTILINE)[1])
+        return int(sum(float(value) for value in re.findall(rf"^{re.escape(name)}(?:{{.*}})? (\S+)$", text, re.MULTILINE)))
 
     def stop(self):
         self.process.terminate()
@@ -105,7 +105,7 @@ def run_script(client: Client, route: Route, bin_folder: Path, keep: Path | None
         try:
             page = pages.read(client.name).fill(server.url, TASK, SCRIPT_CONTEXT, route.replace)
             outcome = run_client(client, page, work, bin_folder, SCRIPT_SECONDS)
-            n_requests = server.counted("tempo9:choices_finished_total")
+            n_requests = server.counted("vllm:request_success_total")
         finally:
             server.stop()
     if outcome.status is None:
@@ -127,7 +127,7 @@ def run_model(client: Client, model: Path, bin_folder: Path, seconds: float, kee
             task = f"Make the file made.txt. Its content is: {CONTENT}"
             page = pages.read(client.name).fill(server.url, task, int(pages.CONTEXT), {})
             outcome = run_client(client, page, work, bin_folder, seconds)
-            names = ("tempo9:choices_finished_total", "vllm:prompt_tokens_total", "vllm:prefix_cache_hits_total",
+            names = ("vllm:request_success_total", "vllm:prompt_tokens_total", "vllm:prefix_cache_hits_total",
                      "vllm:generation_tokens_total")
             n, prompt, cached, generated = (server.counted(name) for name in names)
         finally:
