@@ -56,7 +56,8 @@ CLIENTS = [
            [Route(CHAT), Route(RESPONSES, {"openai-completions": "openai-responses"}),
             Route(MESSAGES, {"openai-completions": "anthropic-messages", **WITHOUT_V1}),
             Route("/api/chat", {"openai-completions": "ollama", **WITHOUT_V1})],
-           by_shell("exec")),
+           # A message of its own stands last on every turn, so the lines cannot look for the task.
+           [{"text": line["text"]} for line in by_shell("exec")]),
     Client("qwen-code", "Qwen Code", Package("@qwen-code/qwen-code", "0.24.4", with_node=True),
            [Route(CHAT)], by_shell("run_shell_command", is_background=False)),
     Client("pi", "pi", Package("@mariozechner/pi-coding-agent", "0.73.1"),

@@ -70,14 +70,13 @@ class MessageReply final : public Reply {
 
   void on_end(http::Exchange& exchange) override {
     if (streamed) {
-      write(exchange,
-            {{"type", "message_delta"},
-             {"delta",
-              {{"stop_reason", stop_reason_},
-               {"stop_sequence", stop_sequence_},
-               {"stop_details", nullptr},
-               {"container", nullptr}}},
-             {"usage", usage_json(usage_, parser_.n_reasoning_tokens())}});
+      write(exchange, {{"type", "message_delta"},
+                       {"delta",
+                        {{"stop_reason", stop_reason_},
+                         {"stop_sequence", stop_sequence_},
+                         {"stop_details", nullptr},
+                         {"container", nullptr}}},
+                       {"usage", usage_json(usage_, parser_.n_reasoning_tokens())}});
       write(exchange, {{"type", "message_stop"}});
       exchange.finish();
       return;
