@@ -30,19 +30,25 @@ const Marks* find_marks(const Service& service) {
 
 bool knows_infill(const Service& service) { return find_marks(service) != nullptr; }
 
-Result<std::vector<chat::Segment>> infill_prompt(const Service& service, std::string_view prefix,
-                                                 std::string_view suffix) {
+Result<std::vector<TokenId>> encode_infill(const Service& service, std::string_view prefix,
+                                           std::string_view suffix) {
   const Marks* marks = find_marks(service);
   if (marks == nullptr) {
     return make_error(ErrorCode::kInvalidArgument,
                       "suffix: this model does not support insert (its vocabulary has no "
                       "fill-in-the-middle tokens); leave suffix out");
   }
-  return std::vector<chat::Segment>{{std::string(marks->before), true},
-                                    {std::string(prefix), false},
-                                    {std::string(marks->between), true},
-                                    {std::string(suffix), false},
-                                    {std::string(marks->behind), true}};
+  const tokenizer::Tokenizer& tokenizer = service.tokenizer();
+  std::vector<TokenId> special, ids;
+  tokenizer.encode("", {.add_special = true, .parse_control = false}, &special);
+  if (!special.empty() && special.front() == tokenizer.bos()) ids.push_back(special.front());
+  const std::vector<TokenId> rest = service.encode({{std::string(marks->before), true},
+                                                    {std::string(prefix), false},
+                                                    {std::string(marks->between), true},
+                                                    {std::string(suffix), false},
+                                                    {std::string(marks->behind), true}});
+  ids.insert(ids.end(), rest.begin(), rest.end());
+  return ids;
 }
 
 }  // namespace tempo9::server

@@ -120,11 +120,16 @@ def test_best_of(serve):
         assert caught.value.body["param"] == "best_of"
 
 
-@pytest.mark.parametrize("fields", [{"suffix": "tail"}])
-def test_what_is_not_there_says_so(echo, fields):
-    with pytest.raises(openai.APIStatusError) as caught:
-        complete(echo, **fields)
-    assert caught.value.status_code == 501 and list(fields)[0] in caught.value.body["message"]
+def test_suffix_needs_a_model_that_was_trained_on_it(echo):
+    with pytest.raises(openai.BadRequestError) as caught:
+        complete(echo, suffix="tail")
+    assert caught.value.body["param"] == "suffix" and "fill-in-the-middle" in caught.value.body["message"]
+
+
+@pytest.mark.model
+def test_a_real_model_fills_in_the_middle(qwen):
+    reply = complete(qwen, "def add(a, b):\n    return ", suffix="\n\nprint(add(1, 2))\n", temperature=0, max_tokens=24)
+    assert "a + b" in reply.choices[0].text
 
 
 def test_unused_forms_of_refused_fields(echo):

@@ -61,19 +61,6 @@ void encode_raw(const Service& service, const std::string& prompt, engine::Gener
   out->match_text = prompt;
 }
 
-Status encode_infill(const Service& service, const std::string& prompt, const std::string& suffix,
-                     engine::GenerateRequest* out) {
-  T9_TRY(const auto segments, infill_prompt(service, prompt, suffix));
-  const tokenizer::Tokenizer& tokenizer = service.tokenizer();
-  std::vector<TokenId> special;
-  tokenizer.encode("", {.add_special = true, .parse_control = false}, &special);
-  if (!special.empty() && special.front() == tokenizer.bos()) out->prompt = {special.front()};
-  const std::vector<TokenId> ids = service.encode(segments);
-  out->prompt.insert(out->prompt.end(), ids.begin(), ids.end());
-  out->match_text = prompt;
-  return {};
-}
-
 // One turn through the template, behind the turns whose ids the client brings back.
 Status encode_turn(Fields& fields, const Service& service, const std::string& prompt, Job* job) {
   std::string system;
@@ -122,7 +109,8 @@ Result<Job> read_generate(const Json& body, const Service& service) {
   }
   if (!suffix.empty()) {
     job.reply.raw = true;
-    T9_TRY(encode_infill(service, prompt, suffix, &job.chat.request));
+    T9_TRY(job.chat.request.prompt, encode_infill(service, prompt, suffix));
+    job.chat.request.match_text = prompt;
   } else if (job.reply.raw) {
     encode_raw(service, prompt, &job.chat.request);
   } else {

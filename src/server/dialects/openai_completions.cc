@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/errors.h"
+#include "server/infill.h"
 #include "server/structure.h"
 
 namespace tempo9::server::openai {
@@ -40,6 +41,7 @@ Result<CompletionPrompt> prompt_from_ids(const Service& service, const Json& arr
   fields.read(where, 0, service.tokenizer().size() - 1, &prompt.ids);
   T9_TRY(fields.status());
   prompt.text = service.tokenizer().decode(prompt.ids, /*spell_control=*/true);
+  prompt.is_ids = true;
   return prompt;
 }
 
@@ -105,12 +107,25 @@ void read_choices(Fields& fields, CompletionJob* job) {
   if (!job->request.n_logprobs) job->request.n_logprobs = 0;
 }
 
-void refuse_unavailable(Fields& fields) {
-  const Json* suffix = fields.find("suffix");
-  if (suffix != nullptr && !(suffix->is_string() && suffix->get<std::string>().empty())) {
-    fields.refuse("suffix",
-                  "not available; write the model's own fill-in-the-middle tokens into the prompt");
+// The reply then stands between each prompt and the suffix.
+Status read_suffix(Fields& fields, const Service& service, CompletionReplyOptions* reply) {
+  std::string suffix;
+  fields.read("suffix", &suffix);
+  T9_TRY(fields.status());
+  if (suffix.empty()) return {};
+  if (reply->echo && reply->logprobs) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "suffix: found echo with logprobs beside it, expected one of them: the tokens "
+                      "of such a prompt are not those of its text");
   }
+  for (CompletionPrompt& prompt : reply->prompts) {
+    if (prompt.is_ids) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "suffix: found a prompt of token ids beside it, expected a prompt of text");
+    }
+    T9_TRY(prompt.ids, encode_infill(service, prompt.text, suffix));
+  }
+  return {};
 }
 
 Result<CompletionJob> read_job(const Json& body, const Service& service) {
@@ -126,7 +141,6 @@ Result<CompletionJob> read_job(const Json& body, const Service& service) {
   read_generation(fields, service, &request);
   read_logprobs(fields, &job);
   read_choices(fields, &job);
-  refuse_unavailable(fields);
   fields.read("echo", &reply.echo);
   fields.read("return_tokens_as_token_ids", &reply.tokens_as_ids);
   fields.read("return_token_ids", &reply.return_token_ids);
@@ -145,6 +159,7 @@ Result<CompletionJob> read_job(const Json& body, const Service& service) {
   reply.ignore_eos = request.ignore_eos;
   reply.n_per_prompt = static_cast<size_t>(job.n);
   T9_TRY(reply.prompts, read_prompts(fields.find("prompt"), service, add_special));
+  T9_TRY(read_suffix(fields, service, &reply));
   if (reply.prompts.size() * reply.n_per_prompt > kMaxChoices) {
     return make_error(ErrorCode::kInvalidArgument,
                       "n: found {} prompts x {} choices, expected at most {} in all",

@@ -13,6 +13,7 @@ struct CompletionPrompt {
   std::string text;  // what echo shows
   std::vector<TokenId> ids;
   bool bos_added = false;  // the first id is not in text
+  bool is_ids = false;     // the client sent ids
 };
 
 struct CompletionReplyOptions {

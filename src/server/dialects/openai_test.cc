@@ -163,11 +163,32 @@ TEST_F(OpenAiTest, WhatIsNotThereYetIsA501ByName) {
     ASSERT_TRUE(exchange->response) << field;
     EXPECT_EQ(exchange->response->status, 501) << field;
   }
-  EXPECT_EQ(complete(R"("prompt": "a", "suffix": "b")")->response->status, 501);
   EXPECT_TRUE(engine_.submitted.empty());
   chat(std::string(kHi) + R"(, "response_format": {"type": "text"}, "min_tokens": 0)");
   complete(R"("prompt": "a", "suffix": "", "best_of": 1)");
   EXPECT_EQ(engine_.submitted.size(), 2u);
+}
+
+TEST_F(OpenAiTest, SuffixFillsInTheMiddle) {
+  EXPECT_EQ(error_param(*complete(R"("prompt": "a", "suffix": "b")")), "suffix");  // no such tokens
+  engine_.add_control_tokens({"<fim_prefix>", "<fim_suffix>", "<fim_middle>"});
+  service_ = Service::create(engine_, {}).value();
+  EXPECT_EQ(error_param(*complete(R"("prompt": [97], "suffix": "b")")), "suffix");
+  EXPECT_EQ(error_param(*complete(R"("prompt": "a", "suffix": 5)")), "suffix");
+  EXPECT_EQ(error_param(*complete(
+                R"("prompt": "a", "suffix": "b", "echo": true, "logprobs": 1)")),
+            "suffix");
+  EXPECT_TRUE(engine_.submitted.empty());
+  auto exchange = complete(R"("prompt": ["a", "c"], "suffix": "b", "echo": true)");
+  ASSERT_EQ(engine_.submitted.size(), 2u);
+  EXPECT_EQ(engine_.tokenizer().decode(engine_.submitted[1].request.prompt, true),
+            "<fim_prefix>c<fim_suffix>b<fim_middle>");
+  for (const size_t id : {0u, 1u}) {
+    engine_.say(id, "x");
+    engine_.end(id, FinishReason::kStop);
+  }
+  ASSERT_TRUE(exchange->run());
+  EXPECT_EQ(body(*exchange)["choices"][1]["text"], "cx");
 }
 
 TEST_F(OpenAiTest, ContextOverflowHasBothNumbers) {

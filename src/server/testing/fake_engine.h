@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -51,6 +52,16 @@ class FakeEngine final : public engine::Engine {
     event.finish = engine::Event::Finish{.reason = reason};
     event.usage = {.prompt_tokens = n_prompt, .cached_tokens = 2, .completion_tokens = n_new};
     submitted.at(id).sink(std::move(event));
+  }
+
+  // Before a service is made of it.
+  void add_control_tokens(std::initializer_list<const char*> spellings) {
+    tokenizer::VocabData vocab = tokenizer_->vocab();
+    for (const char* spelling : spellings) {
+      vocab.tokens.emplace_back(spelling);
+      vocab.types.push_back(static_cast<int32_t>(tokenizer::TokenType::kControl));
+    }
+    tokenizer_ = std::move(*tokenizer::make_tokenizer(std::move(vocab)));
   }
 
   engine::ModelInfo info_;
