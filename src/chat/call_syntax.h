@@ -15,6 +15,11 @@
 
 namespace tempo9::chat {
 
+// label: stands behind the opening mark and belongs to it ("thought" in Gemma 4).
+struct ThinkingMarks {
+  std::string_view open, close, label = {};
+};
+
 struct CallSyntax {
   enum class Arguments {
     kNone,        // the format has no calls
@@ -29,9 +34,13 @@ struct CallSyntax {
   std::string_view key_begin, key_end, value_end;  // kParameters
   // kParameters: what stands in place of key_end when the value is not a string; empty: the same.
   std::string_view key_end_json;
-  std::string_view quote;                         // kGemma
-  std::string_view thinking_begin, thinking_end;  // empty: it does not think in marks of its own
-  std::vector<std::string_view> marks;
+  std::string_view quote;  // kGemma
+  std::vector<ThinkingMarks> thinking;
+  // Thinking may come again behind other text; what stands in front of text that is no call.
+  // Harmony's messages are so.
+  bool thinks_anywhere = false;
+  std::string_view text_begin;
+  std::vector<std::string_view> marks;  // those of thinking among them
   // Marks that end the reply when a call is complete, behind the last piece (Harmony's <|call|>).
   // Several calls in one reply are then not possible.
   bool ends_reply = false;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "grammar/thinking.h"
+
 namespace tempo9::engine {
 namespace {
 
@@ -180,6 +182,33 @@ TEST(ModelExecutor, CopiesGoToTheBackend) {
   BackendCopier copier(f.backend);
   copier.copy_page(3, 4, 5);
   EXPECT_EQ(f.backend->copied, (std::vector<uint32_t>{3, 4, 5}));
+}
+
+TEST(ModelExecutor, ThinkingEndsWhereItsBudgetDoes) {
+  const auto tokenizer = tokenizer::make_byte_tokenizer();
+  const auto n = static_cast<uint32_t>(tokenizer->size());
+  auto owned = std::make_unique<StubBackend>();
+  owned->logits.assign(n, 0.0f);
+  owned->logits['a'] = 9.0f;  // all that this model ever says
+  ModelExecutor executor(std::move(owned), n, n);
+  GenerateRequest request;
+  request.prompt = {'x'};
+  request.sampling.temperature = 0.0f;
+  const std::vector<TokenId> open = {tokenizer->find("<think>")},
+                             close = {tokenizer->find("</think>")};
+  request.rules = grammar::with_thinking_budget(
+      nullptr, {.pairs = {{open, close}}, .starts_inside = true}, 3, tokenizer.get());
+  executor.start(1, request, 0);
+  const std::vector<TokenId> row = {'x'};
+  const std::vector<kv::PageId> pages = {0};
+  std::string said;
+  for (int i = 0; i < 6; ++i) {
+    const auto outcomes = executor.step(std::vector<sched::Slice>{
+        {.id = 1, .tokens = row, .n_past = 0, .pages = pages, .samples = true}});
+    ASSERT_TRUE(outcomes);
+    said += tokenizer->token_bytes((*outcomes)[0].next.tokens.at(0).id, true);
+  }
+  EXPECT_EQ(said, "aaa</think>aa");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 #include "base/check.h"
 
@@ -214,6 +215,31 @@ Status ScriptExecutor::hold_to_rules(grammar::Constraint* constraint, Increment*
   return {};
 }
 
+// The line's thinking ends here: what it still thinks is left out, and it goes on behind its own
+// mark. A line that never stops thinking has nothing more to say.
+void ScriptExecutor::cut_thinking(const std::string& mark, Playing* playing) const {
+  std::vector<Increment> rest;
+  append_piece(mark, &rest);
+  std::string said;
+  for (size_t i = playing->next; i + 1 < playing->increments.size(); ++i) {
+    const Increment& increment = playing->increments[i];
+    if (increment.bytes) said += *increment.bytes;
+    for (size_t k = 0; !increment.bytes && k < increment.tokens.size(); ++k)
+      said += tokenizer_->token_bytes(increment.tokens[k].id, true);
+    const size_t at = said.find(mark);
+    if (at == std::string::npos) continue;
+    append_piece(std::string_view(said).substr(at + mark.size()), &rest);
+    playing->next = i + 1;
+    break;
+  }
+  const bool is_found = said.find(mark) != std::string::npos;
+  const size_t from = is_found ? playing->next : playing->increments.size() - 1;
+  std::move(playing->increments.begin() + static_cast<std::ptrdiff_t>(from),
+            playing->increments.end(), std::back_inserter(rest));
+  playing->increments = std::move(rest);
+  playing->next = 0;
+}
+
 Result<std::vector<SliceOutcome>> ScriptExecutor::step(std::span<const sched::Slice> slices) {
   std::vector<SliceOutcome> outcomes(slices.size());
   next_due_ = Clock::Nanoseconds::max();
@@ -242,6 +268,10 @@ Result<std::vector<SliceOutcome>> ScriptExecutor::step(std::span<const sched::Sl
     }
     const bool samples = slice.samples && n_rows == slice.tokens.size();
     if (samples && playing.next < playing.increments.size()) {
+      if (playing.constraint != nullptr) {
+        const std::string mark = playing.constraint->forced_text();
+        if (!mark.empty()) cut_thinking(mark, &playing);
+      }
       outcome.next = std::move(playing.increments[playing.next++]);
       if (playing.constraint != nullptr) {
         T9_TRY(hold_to_rules(playing.constraint.get(), &outcome.next));

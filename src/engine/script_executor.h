@@ -44,6 +44,7 @@ class ScriptExecutor final : public Executor {
   void append_text(std::string_view text, bool parse_control, std::vector<Increment>* out) const;
   void append_piece(std::string_view bytes, std::vector<Increment>* out) const;
   std::vector<TokenId> encode(std::string_view text, bool parse_control, bool* is_exact) const;
+  void cut_thinking(const std::string& mark, Playing* playing) const;
   Status hold_to_rules(grammar::Constraint* constraint, Increment* increment) const;
   Clock::Nanoseconds due(Playing* playing, const sched::Slice& slice, uint32_t n_rows) const;
 

@@ -7,6 +7,7 @@
 #include "engine/step_loop.h"
 #include "engine/testing/fake_clock.h"
 #include "grammar/rules.h"
+#include "grammar/thinking.h"
 
 namespace tempo9::engine {
 namespace {
@@ -197,6 +198,30 @@ TEST(ScriptExecutor, RulesCutAScriptBeforeWhatTheyForbid) {
   expect(hear(R"({"text": "a"})"), "a", FinishReason::kLength);
   expect(hear(R"({"pieces": ["a", "bc", "dd"]})"), "abc", FinishReason::kStop);
   expect(hear(R"({"text": "xyz", "format": "none"})", "hermes"), "xyz", FinishReason::kStop);
+}
+
+TEST(ScriptExecutor, ThinkingIsCutAndTheLineGoesOnBehindIt) {
+  auto tokenizer = tokenizer::make_byte_tokenizer();
+  const TokenId open = tokenizer->find("<think>"), close = tokenizer->find("</think>");
+  const auto hear = [&](std::string_view script, uint32_t budget) {
+    Fixture f(script);
+    return Heard(f.hear("x", with([&](GenerateRequest& r) {
+      r.spell_control = true;
+      r.rules = grammar::with_thinking_budget(
+          nullptr, {.pairs = {{{open}, {close}}}}, budget, tokenizer.get());
+    })));
+  };
+  constexpr std::string_view kLine = R"({"text": "<think>abcdef</think>\nDone."})";
+  EXPECT_EQ(hear(kLine, 3).text, "<think>abc</think>\nDone.");
+  EXPECT_EQ(hear(kLine, 0).text, "<think></think>\nDone.");
+  EXPECT_EQ(hear(kLine, 6).text, "<think>abcdef</think>\nDone.");
+  EXPECT_EQ(hear(R"({"text": "Done."})", 0).text, "Done.");
+  const Heard pieces = hear(R"({"pieces": ["<think>ab", "cd</th", "ink>Do", "ne."]})", 1);
+  EXPECT_EQ(pieces.text, "<think>abcd</think>Done.");
+  EXPECT_EQ(pieces.finish->reason, FinishReason::kStop);
+  const Heard endless = hear(R"({"text": "<think>abcdef"})", 2);
+  EXPECT_EQ(endless.text, "<think>ab</think>");
+  EXPECT_EQ(endless.finish->reason, FinishReason::kStop);
 }
 
 TEST(ScriptExecutor, TimesAreKept) {

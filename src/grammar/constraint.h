@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -34,6 +35,10 @@ class Constraint {
   virtual Result<bool> accept(TokenId id) = 0;
   // The same for text whose tokens do not matter (scripts).
   virtual Result<bool> accept_text(std::string_view text) = 0;
+
+  // What must come next whatever a script says, as it spells it; empty: nothing. A model is made to
+  // write it by its mask.
+  virtual std::string forced_text() const { return {}; }
 
   virtual bool can_end() const = 0;  // the reply is complete, or may end anywhere
   virtual bool ended() const = 0;    // an end token was accepted

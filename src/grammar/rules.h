@@ -30,16 +30,6 @@ std::shared_ptr<const Rules> grammar_rules(Grammar grammar, NamedSchemas schemas
 // The reply keeps one of the two; both, while it can still become either.
 std::shared_ptr<const Rules> either(std::shared_ptr<const Rules> a, std::shared_ptr<const Rules> b);
 
-// Thinking runs free, and what follows it keeps the rules.
-struct ThinkingMarks {
-  TokenId open = -1;           // -1: the vocabulary has no such token
-  TokenId close = -1;          // -1: the block ends with "</think>" in letters
-  bool starts_inside = false;  // the prompt has opened the block
-};
-std::shared_ptr<const Rules> after_thinking(std::shared_ptr<const Rules> rules,
-                                            const ThinkingMarks& marks,
-                                            const tokenizer::Tokenizer* tokenizer);
-
 // The reply is free, until a call of one of these tools begins as {"name": "...", "arguments": in
 // a tag, in a fence or at the start of a line. From there on its arguments are the value that the
 // grammar's rule "value" (captured) writes; behind them it is free again.

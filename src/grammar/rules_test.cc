@@ -89,49 +89,5 @@ TEST_F(RulesTest, CapturedValuesKeepTheirSchemas) {
   EXPECT_EQ(feed(*start(rules), R"(<{"a":1}>)"), 9u);
 }
 
-TEST_F(RulesTest, ThinkingRunsFreeFirst) {
-  const TokenId open = tokenizer_->find("<think>"), close = tokenizer_->find("</think>");
-  ASSERT_GE(open, 0);
-  const auto rules = after_thinking(grammar_rules(ebnf(R"(root ::= "{}")")),
-                                    {.open = open, .close = close}, tokenizer_.get());
-  auto constraint = start(rules);
-  EXPECT_TRUE(allowed(*constraint, open));
-  EXPECT_TRUE(allowed(*constraint, '{'));
-  EXPECT_FALSE(allowed(*constraint, 'a'));
-  ASSERT_TRUE(*constraint->accept(open));
-  std::vector<uint32_t> mask(mask_words(n_tokens_));
-  EXPECT_FALSE(*constraint->fill_mask(mask));
-  EXPECT_EQ(feed(*constraint, "any <thought>"), 13u);
-  EXPECT_FALSE(*constraint->accept(end_));  // thinking alone is no reply
-  ASSERT_TRUE(*constraint->accept(close));
-  EXPECT_EQ(feed(*constraint, "\n\n{}"), 4u);
-  EXPECT_FALSE(allowed(*constraint, open));
-  EXPECT_TRUE(*constraint->accept(end_));
-
-  auto direct = start(rules);
-  EXPECT_EQ(feed(*direct, "{}"), 2u);
-}
-
-TEST_F(RulesTest, SpelledThinkingIsReadFromText) {
-  const auto rules = after_thinking(grammar_rules(ebnf(R"(root ::= "{}")")), {}, tokenizer_.get());
-  for (const std::string_view text :
-       {"<think>a {b} c</think>\n\n{}", "{}", "\n<think></think>{}"}) {
-    auto constraint = start(rules);
-    for (const char c : text) ASSERT_TRUE(*constraint->accept_text(std::string(1, c))) << text;
-    EXPECT_TRUE(constraint->can_end()) << text;
-    auto whole = start(rules);
-    EXPECT_TRUE(*whole->accept_text(text)) << text;
-    EXPECT_TRUE(whole->can_end());
-  }
-  auto constraint = start(rules);
-  EXPECT_FALSE(*constraint->accept_text("<thx"));
-  auto inside = start(after_thinking(grammar_rules(ebnf(R"(root ::= "{}")")),
-                                     {.starts_inside = true}, tokenizer_.get()));
-  ASSERT_TRUE(*inside->accept_text("so</thi"));
-  EXPECT_FALSE(inside->can_end());
-  ASSERT_TRUE(*inside->accept_text("nk>{}"));
-  EXPECT_TRUE(inside->can_end());
-}
-
 }  // namespace
 }  // namespace tempo9::grammar

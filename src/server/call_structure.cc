@@ -168,7 +168,7 @@ Status hold_whole(const Service& service, const chat::CallSyntax& syntax,
   auto rules = grammar::grammar_rules(std::move(compiled), std::move(strict));
   // The opening of a forced call has closed the thinking of a model; a script has no opening.
   if (!structure.forced || service.engine().info().is_script)
-    rules = behind_thinking(service, structure.thinking, std::move(rules));
+    rules = behind_thinking(service, structure.thinking, /*is_text=*/false, std::move(rules));
   const bool beside = !structure.forced && request->rules != nullptr;
   request->rules = beside ? grammar::either(request->rules, std::move(rules)) : std::move(rules);
   return {};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "server/forced_call.h"
@@ -108,6 +109,20 @@ Status apply_effort(std::string_view field, const std::string& effort, chat::Jso
   return {};
 }
 
+void read_thinking_budget(Fields& fields, std::optional<uint32_t>* out) {
+  for (const char* key : {"thinking_budget", "thinking_token_budget", "thinking_budget_tokens",
+                          "reasoning_budget_tokens"}) {
+    std::optional<int64_t> value;
+    fields.read(key, -1, std::numeric_limits<int64_t>::max(), &value);
+    set_thinking_budget(value, out);
+  }
+}
+
+void set_thinking_budget(std::optional<int64_t> value, std::optional<uint32_t>* out) {
+  constexpr int64_t kMax = std::numeric_limits<uint32_t>::max();
+  if (value && *value >= 0) *out = static_cast<uint32_t>(std::min(*value, kMax));
+}
+
 Status prepare_chat(const Service& service, chat::RenderInput input, const ToolChoice& choice,
                     bool parallel_calls, ChatJob* job) {
   T9_TRY(const chat::ChatTemplate* chat_template, service.chat_template());
@@ -119,6 +134,9 @@ Status prepare_chat(const Service& service, chat::RenderInput input, const ToolC
   const bool named = choice.kind == ToolChoice::Kind::kNamed;
   job->one_call = named || !parallel_calls;
 
+  // Some templates tell the model of its budget.
+  if (job->thinking_budget && !input.template_kwargs.contains("thinking_budget"))
+    input.template_kwargs["thinking_budget"] = *job->thinking_budget;
   T9_TRY(auto segments, chat_template->render(input));
   job->parser.parser.starts_in_thinking = chat::opens_thinking(segments);
   const bool forced = named || choice.kind == ToolChoice::Kind::kRequired;
@@ -129,7 +147,8 @@ Status prepare_chat(const Service& service, chat::RenderInput input, const ToolC
     std::move(opening.segments.begin(), opening.segments.end(), std::back_inserter(segments));
     job->parser.opening = std::move(opening.increments);
   }
-  const Thinking thinking = thinking_of(service, job->parser.parser.starts_in_thinking);
+  const Thinking thinking = thinking_of(
+      service, job->parser.parser.starts_in_thinking, input.continue_final);
   job->request.rules.reset();  // of an earlier attempt, with a longer prompt
   if (!forced) T9_TRY(hold_to(service, job->structure, thinking, &job->request));
   T9_TRY(hold_calls(service,
@@ -139,6 +158,9 @@ Status prepare_chat(const Service& service, chat::RenderInput input, const ToolC
                      .one_call = job->one_call,
                      .thinking = thinking},
                     &job->request));
+  // A forced call has no thinking before it.
+  if (job->thinking_budget && job->parser.opening.empty())
+    limit_thinking(service, thinking, *job->thinking_budget, &job->request);
   job->request.prompt = service.encode(segments);
   job->request.spell_control = true;
   read_script_texts(input.messages, &job->request);

@@ -2,6 +2,8 @@
 // its body into the shapes of chat/message.h.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "base/result.h"
 #include "chat/chat.h"
 #include "engine/engine.h"
+#include "server/json_body.h"
 #include "server/reply_parser.h"
 #include "server/service.h"
 #include "server/structure.h"
@@ -20,6 +23,7 @@ struct ChatJob {
   Structure structure;  // the form that the client asks for
   ReplyParserOptions parser;
   bool one_call = false;  // the choice ends behind its first call
+  std::optional<uint32_t> thinking_budget;  // tokens; none: thinking ends by itself
 };
 
 // Pictures and sounds: refused in the newest user message (kUnsupported; the message begins with
@@ -33,6 +37,12 @@ std::string media_note(std::string_view type);
 // reasoning_effort, whatever a dialect calls it, to the variables that templates know.
 // Errors: kInvalidArgument naming field and the known words.
 Status apply_effort(std::string_view field, const std::string& effort, chat::Json* kwargs);
+
+// A bound on thinking, under the names that clients have for it: thinking_budget (Qwen's API, SGLang),
+// thinking_token_budget (vLLM), thinking_budget_tokens and reasoning_budget_tokens (llama.cpp). -1:
+// none.
+void read_thinking_budget(Fields& fields, std::optional<uint32_t>* out);
+void set_thinking_budget(std::optional<int64_t> value, std::optional<uint32_t>* out);  // same rule
 
 // Renders and encodes, begins a forced call, holds the reply to its form and its calls to their
 // tools, and fills what the reply's parser needs. Tools that

@@ -38,8 +38,8 @@ Result<CallOpening> open_call(std::string_view format, std::string_view name, bo
     }
     add(std::string(text.substr(begin)), true, false);
   };
-  if (in_thinking) {
-    add(std::string(syntax.thinking_end), true, true);
+  if (in_thinking && !syntax.thinking.empty()) {
+    add_marked(syntax.thinking.front().close);
     add("\n\n", true, false);
   }
   const bool is_json_name =

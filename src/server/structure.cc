@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "chat/call_syntax.h"
 #include "grammar/library.h"
 #include "grammar/rules.h"
 #include "grammar/schema_ebnf.h"
+#include "grammar/thinking.h"
 
 namespace tempo9::server {
 namespace {
@@ -56,24 +58,53 @@ Result<std::shared_ptr<const grammar::Rules>> rules_of(const Service& service,
 
 }  // namespace
 
-Thinking thinking_of(const Service& service, bool starts_inside) {
+namespace {
+
+grammar::ThinkingMarks marks_of(const Service& service, const chat::CallSyntax& syntax,
+                                const Thinking& thinking) {
+  grammar::ThinkingMarks marks{.pairs = {},
+                               .anywhere = syntax.thinks_anywhere,
+                               .starts_inside = thinking.starts_inside};
+  for (const chat::ThinkingMarks& pair : syntax.thinking) {
+    marks.pairs.push_back({service.encode({{std::string(pair.open), true}}),
+                           service.encode({{std::string(pair.close), true}})});
+  }
+  return marks;
+}
+
+}  // namespace
+
+Thinking thinking_of(const Service& service, bool starts_inside, bool is_begun) {
   const auto chat_template = service.chat_template();
   return {.may_think = starts_inside || service.engine().info().is_script ||
                        (chat_template && (*chat_template)->uses_thinking()),
-          .starts_inside = starts_inside};
+          .starts_inside = starts_inside,
+          .is_begun = is_begun};
 }
 
 std::shared_ptr<const grammar::Rules> behind_thinking(const Service& service,
-                                                      const Thinking& thinking,
+                                                      const Thinking& thinking, bool is_text,
                                                       std::shared_ptr<const grammar::Rules> rules) {
-  if (!thinking.may_think) return rules;
+  const auto syntax = chat::call_syntax(service.format());
+  if (!syntax) return rules;
   grammar::ThinkingMarks marks;
-  marks.starts_inside = thinking.starts_inside;
-  if (!service.engine().info().is_script) {  // a script's marks count by their spelling
-    marks.open = service.tokenizer().find("<think>");
-    marks.close = service.tokenizer().find("</think>");
-  }
-  return grammar::after_thinking(std::move(rules), marks, &service.tokenizer());
+  if (thinking.may_think) marks = marks_of(service, *syntax, thinking);
+  std::vector<TokenId> lead;
+  if (is_text && !thinking.is_begun && !service.engine().info().is_script)
+    lead = service.encode({{std::string(syntax->text_begin), true}});
+  if (marks.pairs.empty() && lead.empty()) return rules;
+  return grammar::after_thinking(std::move(rules), std::move(marks), std::move(lead),
+                                 &service.tokenizer());
+}
+
+void limit_thinking(const Service& service, const Thinking& thinking, uint32_t n_tokens,
+                    engine::GenerateRequest* request) {
+  const auto syntax = chat::call_syntax(service.format());
+  if (!syntax || syntax->thinking.empty()) return;
+  request->rules = grammar::with_thinking_budget(std::move(request->rules),
+                                                 marks_of(service, *syntax, thinking), n_tokens,
+                                                 &service.tokenizer());
+  request->rules_format = service.format();
 }
 
 Status hold_to(const Service& service, const Structure& structure, const Thinking& thinking,
@@ -86,7 +117,7 @@ Status hold_to(const Service& service, const Structure& structure, const Thinkin
       error.code = ErrorCode::kInvalidArgument;
     return error;
   }
-  request->rules = behind_thinking(service, thinking, std::move(*rules));
+  request->rules = behind_thinking(service, thinking, /*is_text=*/true, std::move(*rules));
   return {};
 }
 

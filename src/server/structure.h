@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "chat/chat.h"
 #include "engine/engine.h"
-#include "grammar/constraint.h"
+#include "grammar/rules.h"
 #include "server/json_body.h"
 #include "server/service.h"
 
@@ -29,17 +29,23 @@ struct Structure {
   std::string field = {};  // what errors begin with: "response_format.json_schema.schema"
 };
 
-// What a reply may have before its form begins.
+// What a reply may have before its form begins, in the marks of the model's output format.
 struct Thinking {
   bool may_think = false;      // the model's template knows thinking: it runs free first
   bool starts_inside = false;  // the prompt has opened the block
+  bool is_begun = false;       // the prompt has begun the reply's text (a prefill, a raw prompt)
 };
-Thinking thinking_of(const Service& service, bool starts_inside);  // of a chat's reply
+Thinking thinking_of(const Service& service, bool starts_inside, bool is_begun);  // a chat's reply
 
-// The rules, with what thinking may come before them.
+// The rules, with what thinking may come before them. is_text: they are of text, not of calls; some
+// formats begin that with marks of its own.
 std::shared_ptr<const grammar::Rules> behind_thinking(const Service& service,
-                                                      const Thinking& thinking,
+                                                      const Thinking& thinking, bool is_text,
                                                       std::shared_ptr<const grammar::Rules> rules);
+
+// Ends thinking behind so many tokens. Call it last: it holds beside all other rules.
+void limit_thinking(const Service& service, const Thinking& thinking, uint32_t n_tokens,
+                    engine::GenerateRequest* request);
 
 // Holds the reply to the structure. Call it last, on the HTTP side: compiling takes its time, and
 // never the engine's.

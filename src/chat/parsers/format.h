@@ -13,11 +13,6 @@
 
 namespace tempo9::chat {
 
-// label: stands behind the opening mark and belongs to it ("thought" in Gemma 4).
-struct ThinkingMarks {
-  std::string_view open, close, label = {};
-};
-
 // A format is a model's if one of its clues fits: all its texts stand in the chat template, and all
 // its tokens are in the vocabulary.
 struct Clue {

@@ -245,7 +245,9 @@ OutputFormat harmony() {
   format.syntax.marks = {kStart, kChannel, kMessage, kConstrain, kEnd, kReturn, kCall};
   format.syntax.ends_reply = true;
   format.clues = {{{kStart, kChannel, kMessage}, {}}};
-  format.thinking = {};
+  format.thinking = {{"<|channel|>analysis<|message|>", "<|end|><|start|>assistant"}};
+  format.syntax.thinks_anywhere = true;
+  format.syntax.text_begin = "<|channel|>final<|message|>";
   format.make = [](const ParserOptions& options) -> std::unique_ptr<OutputParser> {
     return std::make_unique<HarmonyParser>(options);
   };

@@ -57,14 +57,14 @@ void read_sampling(Fields& fields, engine::GenerateRequest* request) {
 }
 
 // As the API has it, a request that does not speak of thinking wants none.
-void read_thinking(Fields& fields, Json* kwargs, bool* omit) {
+void read_thinking(Fields& fields, Json* kwargs, MessageJob* job) {
   bool enabled = false;
   if (const Json* thinking = fields.find("thinking")) {
     if (!thinking->is_object()) return fields.fail("thinking", "an object");
     Fields inner(*thinking, "thinking.");
     std::string type;
     std::string display;
-    int64_t budget = 0;
+    std::optional<int64_t> budget;
     inner.read("type", &type);
     inner.read("display", &display);
     // Clients send a budget above max_tokens, so its upper end is not checked.
@@ -73,7 +73,8 @@ void read_thinking(Fields& fields, Json* kwargs, bool* omit) {
       inner.fail("type", "\"enabled\", \"adaptive\", \"between_tools\" or \"disabled\"");
     if (const Status status = inner.status(); !status) return fields.fail(status.error());
     enabled = type != "disabled";
-    *omit = display == "omitted";
+    if (enabled) set_thinking_budget(budget, &job->chat.thinking_budget);
+    job->reply.omit_thinking = display == "omitted";
   }
   (*kwargs)["enable_thinking"] = enabled;
 }
@@ -110,7 +111,7 @@ void read_prefill(chat::RenderInput* input) {
 // The conversation to the prompt: what both routes share, so that a count is what is used later.
 Status read_prompt(Fields& fields, const Service& service, MessageJob* job) {
   chat::RenderInput input;
-  read_thinking(fields, &input.template_kwargs, &job->reply.omit_thinking);
+  read_thinking(fields, &input.template_kwargs, job);
   T9_TRY(read_output_config(fields, &input.template_kwargs, &job->chat.structure));
   T9_TRY(fields.status());
   T9_TRY(service.chat_template());

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "engine/engine.h"
+#include "server/chat_job.h"
 #include "server/generation.h"
 #include "server/http/message.h"
 #include "server/json_body.h"
@@ -34,10 +35,11 @@ void embed(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchang
 std::string tagged(const std::string& name);
 
 // What chat and generate share: options, think, and what would change the reply and cannot be done.
-void read_generation(Fields& fields, engine::GenerateRequest* request);
+void read_generation(Fields& fields, ChatJob* job);
 
-// `think` (true, false or an effort) to the variables that templates know. Absent: the model's way.
-Status read_think(Fields& fields, Json* template_kwargs);
+// `think` (true, false, an effort or a number of tokens) to the variables that templates know.
+// Absent: the model's way.
+Status read_think(Fields& fields, Json* template_kwargs, std::optional<uint32_t>* budget);
 
 // Errors: kInvalidArgument naming the place; kUnsupported for a picture in the newest user message.
 Result<std::vector<chat::Message>> read_messages(const Json& value);

@@ -20,7 +20,7 @@ void read_common(Fields& fields, const Service& service, Job* job) {
   fields.read("model", &job->reply.model);
   if (job->reply.model.empty()) job->reply.model = service.name();
   fields.read("stream", &job->reply.streamed);
-  read_generation(fields, &job->chat.request);
+  read_generation(fields, &job->chat);
   job->chat.structure = read_plain_format(fields, "format");
   job->reply.logprobs = job->chat.request.n_logprobs.has_value();
   // The model stays loaded whatever this says; 0 with nothing to do asks to let it go.
@@ -43,7 +43,7 @@ Result<Job> read_chat(const Json& body, const Service& service) {
   T9_TRY(input.messages, read_messages(*messages));
   const Json* tools = fields.find("tools");
   T9_TRY(input.tools, chat::tools_from_json(tools == nullptr ? Json() : *tools));
-  T9_TRY(read_think(fields, &input.template_kwargs));
+  T9_TRY(read_think(fields, &input.template_kwargs, &job.chat.thinking_budget));
   // A last message of the assistant's is the reply's beginning.
   const chat::Message& last = input.messages.back();
   if (last.role == "assistant" && last.tool_calls.empty() && !last.joined_text().empty()) {
@@ -68,7 +68,7 @@ Status encode_turn(Fields& fields, const Service& service, const std::string& pr
   fields.read("system", &system);
   fields.read("context", 0, service.tokenizer().size() - 1, &context);
   chat::RenderInput input;
-  T9_TRY(read_think(fields, &input.template_kwargs));
+  T9_TRY(read_think(fields, &input.template_kwargs, &job->chat.thinking_budget));
   T9_TRY(fields.status());
   for (const auto& [role, text] : {std::pair("system", system), std::pair("user", prompt)}) {
     if (text.empty()) continue;

@@ -76,7 +76,8 @@ bool has_images(const Json& message) {
 
 }  // namespace
 
-void read_generation(Fields& fields, engine::GenerateRequest* request) {
+void read_generation(Fields& fields, ChatJob* job) {
+  engine::GenerateRequest* request = &job->request;
   // Ollama's defaults, but for its repeat penalty of 1.1, which spoils code and calls.
   request->sampling.temperature = 0.8f;
   request->sampling.top_k = 40;
@@ -85,14 +86,24 @@ void read_generation(Fields& fields, engine::GenerateRequest* request) {
     if (!value->is_object()) return fields.fail("options", "an object");
     Fields options(*value, "options.");
     read_options(options, request);
+    read_thinking_budget(options, &job->thinking_budget);
     if (const Status status = options.status(); !status) return fields.fail(status.error());
   }
   read_logprobs(fields, request);
+  read_thinking_budget(fields, &job->thinking_budget);
 }
 
-Status read_think(Fields& fields, Json* template_kwargs) {
+Status read_think(Fields& fields, Json* template_kwargs, std::optional<uint32_t>* budget) {
   const Json* think = fields.find("think");
   if (think == nullptr) return {};
+  if (think->is_number()) {  // how much of it
+    std::optional<int64_t> n_tokens;
+    fields.read("think", 0, std::numeric_limits<int64_t>::max(), &n_tokens);
+    T9_TRY(fields.status());
+    set_thinking_budget(n_tokens, budget);
+    (*template_kwargs)["enable_thinking"] = *n_tokens > 0;
+    return {};
+  }
   if (think->is_string()) {
     const std::string effort = think->get<std::string>();
     if (effort == "low" || effort == "medium" || effort == "high" || effort == "max") {
@@ -101,7 +112,7 @@ Status read_think(Fields& fields, Json* template_kwargs) {
     }
   }
   if (!think->is_boolean()) {
-    fields.fail("think", "true, false, \"low\", \"medium\", \"high\" or \"max\"");
+    fields.fail("think", "true, false, \"low\", \"medium\", \"high\", \"max\" or a number of tokens");
     return fields.status();
   }
   (*template_kwargs)["enable_thinking"] = think->get<bool>();

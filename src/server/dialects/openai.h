@@ -32,7 +32,7 @@ void read_generation(Fields& fields, const Service& service, engine::GenerateReq
 
 // The many names of "do not think" and "think this much", and chat_template_kwargs, to the
 // variables that templates know. Errors: kInvalidArgument naming the field.
-Status read_template_kwargs(Fields& fields, Json* kwargs);
+Status read_template_kwargs(Fields& fields, Json* kwargs, std::optional<uint32_t>* budget);
 
 struct StreamOptions {
   bool stream = false;

@@ -85,7 +85,7 @@ Result<std::vector<chat::Tool>> read_tools(Json tools, std::vector<std::string>*
   return chat::tools_from_json(tools);
 }
 
-Status read_messages(Fields& fields, chat::RenderInput* input) {
+Status read_messages(Fields& fields, chat::RenderInput* input, std::optional<uint32_t>* budget) {
   const Json* messages = fields.find("messages");
   if (messages == nullptr) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -94,7 +94,7 @@ Status read_messages(Fields& fields, chat::RenderInput* input) {
   T9_TRY(input->messages, chat::messages_from_json(*messages));
   T9_TRY(check_roles(&input->messages));
   T9_TRY(replace_media("messages", &input->messages));
-  T9_TRY(read_template_kwargs(fields, &input->template_kwargs));
+  T9_TRY(read_template_kwargs(fields, &input->template_kwargs, budget));
   return read_prefill(fields, input);
 }
 
@@ -121,7 +121,7 @@ Result<CompletionJob> read_job(const Json& body, const Service& service) {
 
   chat::RenderInput input;
   T9_TRY(service.chat_template());
-  T9_TRY(read_messages(fields, &input));
+  T9_TRY(read_messages(fields, &input, &job.chat.thinking_budget));
   T9_TRY(input.tools, read_tools(body.contains("tools") ? body["tools"] : Json(nullptr),
                                  &job.reply.custom_tools));
   T9_TRY(const chat::ToolChoice choice,

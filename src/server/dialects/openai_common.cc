@@ -112,7 +112,7 @@ void read_generation(Fields& fields, const Service& service, engine::GenerateReq
   }
 }
 
-Status read_template_kwargs(Fields& fields, Json* kwargs) {
+Status read_template_kwargs(Fields& fields, Json* kwargs, std::optional<uint32_t>* budget) {
   if (const Json* value = fields.find("chat_template_kwargs")) {
     if (!value->is_object()) {
       return make_error(ErrorCode::kInvalidArgument,
@@ -130,7 +130,10 @@ Status read_template_kwargs(Fields& fields, Json* kwargs) {
     bool enabled = true;
     inner.read("enabled", &enabled);
     if (!enabled) effort = "none";
+    std::optional<int64_t> max_tokens;
+    inner.read("max_tokens", 0, kMaxInt, &max_tokens);  // OpenRouter's
     T9_TRY(inner.status());
+    set_thinking_budget(max_tokens, budget);
   }
   if (const Json* value = fields.find("enable_thinking")) {
     bool enabled = true;
@@ -138,6 +141,22 @@ Status read_template_kwargs(Fields& fields, Json* kwargs) {
     if (value->is_boolean() && !kwargs->contains("enable_thinking"))
       (*kwargs)["enable_thinking"] = enabled;
   }
+  if (const Json* thinking = fields.find("thinking"); thinking != nullptr && thinking->is_object()) {
+    Fields inner(*thinking, "thinking.");  // Anthropic's, as some clients send it everywhere
+    std::string type;
+    std::optional<int64_t> tokens;
+    inner.read("type", &type);
+    inner.read("budget_tokens", 0, kMaxInt, &tokens);
+    T9_TRY(inner.status());
+    if ((type == "enabled" || type == "disabled") && !kwargs->contains("enable_thinking"))
+      (*kwargs)["enable_thinking"] = type == "enabled";
+    set_thinking_budget(tokens, budget);
+  }
+  Fields in_kwargs(*kwargs, "chat_template_kwargs.");
+  read_thinking_budget(in_kwargs, budget);
+  T9_TRY(in_kwargs.status());
+  read_thinking_budget(fields, budget);
+  T9_TRY(fields.status());
   return apply_effort(top_level ? "reasoning_effort" : "reasoning.effort", effort, kwargs);
 }
 

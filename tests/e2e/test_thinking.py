@@ -1,0 +1,86 @@
+"""A bound on thinking, through every door and under every name that clients have for it."""
+
+import httpx
+import pytest
+
+USER = [{"role": "user", "content": "go"}]
+
+
+def chat(reply):
+    message = reply["choices"][0]["message"]
+    return message.get("reasoning_content") or "", message["content"]
+
+
+def anthropic(reply):
+    blocks = {block["type"]: block for block in reply["content"]}
+    return blocks["thinking"]["thinking"] if "thinking" in blocks else "", blocks["text"]["text"]
+
+
+def responses(reply):
+    items = {item["type"]: item for item in reply["output"]}
+    thinking = items["reasoning"]["summary"][0]["text"] if "reasoning" in items else ""
+    return thinking, items["message"]["content"][0]["text"]
+
+
+def ollama(reply):
+    return reply["message"].get("thinking") or "", reply["message"]["content"]
+
+
+CHAT = ("/v1/chat/completions", {"messages": USER}, chat)
+ANTHROPIC = ("/v1/messages", {"messages": USER, "max_tokens": 1000}, anthropic)
+RESPONSES = ("/v1/responses", {"input": "go"}, responses)
+OLLAMA = ("/api/chat", {"messages": USER, "stream": False}, ollama)
+
+
+@pytest.fixture(scope="module")
+def thinker(tmp_path_factory):
+    from conftest import Server
+
+    script = tmp_path_factory.mktemp("thinking") / "script.jsonl"
+    script.write_text('{"text": "<think>0123456789</think>\\n\\nDone."}\n')
+    server = Server("serve", "--script", script)
+    yield server
+    assert server.stop() == 0
+
+
+@pytest.mark.parametrize("door, fields, thinking", [
+    (CHAT, {}, "0123456789"),
+    (CHAT, {"thinking_budget": 4}, "0123"),
+    (CHAT, {"thinking_budget": 0}, ""),
+    (CHAT, {"thinking_budget": -1}, "0123456789"),
+    (CHAT, {"thinking_token_budget": 4}, "0123"),
+    (CHAT, {"thinking_budget_tokens": 4}, "0123"),
+    (CHAT, {"reasoning_budget_tokens": 4}, "0123"),
+    (CHAT, {"reasoning": {"max_tokens": 4}}, "0123"),
+    (CHAT, {"thinking": {"type": "enabled", "budget_tokens": 4}}, "0123"),
+    (CHAT, {"chat_template_kwargs": {"thinking_budget": 4}}, "0123"),
+    (CHAT, {"thinking_budget": 4, "guided_choice": ["Done."]}, "0123"),
+    (ANTHROPIC, {"thinking": {"type": "enabled", "budget_tokens": 4}}, "0123"),
+    (ANTHROPIC, {"thinking": {"type": "enabled", "budget_tokens": 31999}}, "0123456789"),
+    (ANTHROPIC, {"thinking": {"type": "adaptive"}}, "0123456789"),
+    (RESPONSES, {"reasoning": {"max_tokens": 4}}, "0123"),
+    (RESPONSES, {"thinking_budget": 4}, "0123"),
+    (OLLAMA, {"think": 4}, "0123"),
+    (OLLAMA, {"think": True, "thinking_budget": 4}, "0123"),
+    (OLLAMA, {"options": {"thinking_budget": 4}}, "0123"),
+    (OLLAMA, {"think": True}, "0123456789"),
+])
+def test_the_budget_is_kept_and_the_reply_goes_on(thinker, door, fields, thinking):
+    path, body, read = door
+    reply = httpx.post(thinker.url + path, json={"model": "m", **body, **fields}, timeout=60)
+    assert reply.status_code == 200, reply.text
+    assert read(reply.json()) == (thinking, "Done.")
+
+
+@pytest.mark.parametrize("door, fields, name", [
+    (CHAT, {"thinking_budget": -2}, "thinking_budget"),
+    (CHAT, {"thinking_budget": "much"}, "thinking_budget"),
+    (CHAT, {"reasoning": {"max_tokens": -1}}, "reasoning.max_tokens"),
+    (ANTHROPIC, {"thinking": {"type": "enabled", "budget_tokens": 0}}, "thinking.budget_tokens"),
+    (OLLAMA, {"think": -1}, "think"),
+    (OLLAMA, {"think": 0.5}, "think"),
+])
+def test_wrong_budgets_are_named(thinker, door, fields, name):
+    path, body, _ = door
+    reply = httpx.post(thinker.url + path, json={"model": "m", **body, **fields}, timeout=60)
+    assert reply.status_code == 400 and name in reply.text, reply.text
