@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,11 +45,19 @@ struct Message {
   bool has_parts_beside_text() const;
 };
 
+// What a custom tool's one text must match.
+struct TextGrammar {
+  std::string syntax;  // "lark" or "regex"
+  std::string definition;
+  bool strict = false;  // one that cannot be held is an error, in place of a warning
+};
+
 struct Tool {
   std::string name;
   std::string description;
   Json parameters;  // JSON Schema object; null when the tool takes none
   Json raw;  // {"type": "function", "function": {...}} as it came; what the template is given
+  std::optional<TextGrammar> grammar = {};  // of a custom tool: its parameters are {"input": text}
 };
 
 // A function as the OpenAI shape has it; an empty description is left out.

@@ -67,20 +67,6 @@ bool in_set(const Ranges& set, uint32_t c) {
   return it != set.begin() && c <= std::prev(it)->second;
 }
 
-// The next code point; moves *at. A byte that is no UTF-8 is a code point of its own, past all.
-uint32_t next_character(std::string_view text, size_t* at) {
-  const auto lead = static_cast<uint8_t>(text[*at]);
-  const size_t n = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  if (n == 0 || *at + n > text.size()) {
-    ++*at;
-    return 0x110000u + lead;
-  }
-  uint32_t c = n == 1 ? lead : lead & (0xFFu >> (n + 1));
-  for (size_t i = 1; i < n; ++i) c = (c << 6) | (static_cast<uint8_t>(text[*at + i]) & 0x3Fu);
-  *at += n;
-  return c;
-}
-
 }  // namespace
 
 std::string to_ebnf(const RegexNode& node, Spelling spelling) {
@@ -217,6 +203,19 @@ bool RegexMatcher::matches(std::string_view text) const {
     now.swap(next);
   }
   return std::find(now.begin(), now.end(), end_) != now.end();
+}
+
+uint32_t next_character(std::string_view text, size_t* at) {
+  const auto lead = static_cast<uint8_t>(text[*at]);
+  const size_t n = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  if (n == 0 || *at + n > text.size()) {
+    ++*at;
+    return 0x110000u + lead;
+  }
+  uint32_t c = n == 1 ? lead : lead & (0xFFu >> (n + 1));
+  for (size_t i = 1; i < n; ++i) c = (c << 6) | (static_cast<uint8_t>(text[*at + i]) & 0x3Fu);
+  *at += n;
+  return c;
 }
 
 size_t count_characters(std::string_view text) {

@@ -116,7 +116,9 @@ class ThinkingConstraint final : public Constraint {
       }
     }
     bool fits = false;
-    if (inner_ != nullptr) T9_TRY(fits, inner_->accept(id));
+    if (inner_ != nullptr) {
+      T9_TRY(fits, inner_->accept(id));
+    }
     if (!fits && !opens) return false;
     if (!fits) inner_.reset();
     if (!opens) state_ = State::kRest;

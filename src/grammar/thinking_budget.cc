@@ -22,7 +22,9 @@ class BudgetConstraint final : public Constraint {
  public:
   explicit BudgetConstraint(std::shared_ptr<const Shared> shared) : s_(std::move(shared)) {}
   Status begin() {
-    if (s_->rules != nullptr) T9_TRY(inner_, s_->rules->start());
+    if (s_->rules != nullptr) {
+      T9_TRY(inner_, s_->rules->start());
+    }
     if (s_->marks.starts_inside) enter(0);
     return {};
   }

@@ -1,11 +1,14 @@
 // Tool calls as grammars, in the model's own format (chat/call_syntax.h).
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "chat/call_syntax.h"
+#include "grammar/lark.h"
 #include "grammar/library.h"
 #include "grammar/rules.h"
 #include "grammar/schema_ebnf.h"
+#include "server/custom_tool.h"
 #include "server/structure.h"
 
 namespace tempo9::server {
@@ -36,9 +39,47 @@ Json arguments_schema(const chat::Tool& tool) {
   return schema;
 }
 
+// The rules of a custom tool's text, as "<prefix>text".
+Result<std::string> text_rules(const chat::TextGrammar& grammar, grammar::Spelling spelling,
+                               const std::string& prefix) {
+  if (grammar.syntax == "lark") {
+    return grammar::lark_to_ebnf(grammar.definition, spelling, prefix);
+  }
+  T9_TRY(grammar::RegexNode node, grammar::parse_regex(grammar.definition));
+  T9_TRY(node, grammar::matching_text(node));
+  return fmt::format("{}text ::= {}\n", prefix, grammar::to_ebnf(node, spelling));
+}
+
+// A custom tool's arguments are one string that matches its grammar. No value: it cannot be held,
+// and its text is left to the model.
+Result<std::optional<std::string>> custom_rules(const Service& service, const chat::Tool& tool,
+                                                size_t index, const std::string& prefix) {
+  auto rules = text_rules(*tool.grammar, grammar::Spelling::kJsonString, prefix);
+  if (rules) {
+    return std::optional(fmt::format(
+        "{}{}value ::= \"{{\" json-ws \"\\\"{}\\\":\" json-ws \"\\\"\" {}text \"\\\"\" json-ws "
+        "\"}}\"\n",
+        *rules, prefix, kCustomInput, prefix));
+  }
+  if (tool.grammar->strict || rules.error().code != ErrorCode::kUnsupported) {
+    return make_error(ErrorCode::kInvalidArgument, "tools[{}].format.definition: {}", index,
+                      rules.error().message);
+  }
+  service.log(fmt::format("tools[{}] ({}): {}; its text is left to the model", index, tool.name,
+                          rules.error().message));
+  return std::optional<std::string>();
+}
+
 Result<ToolSchema> read_tool(const Service& service, const chat::Tool& tool, size_t index,
                              const std::string& prefix) {
   ToolSchema out{.tool = &tool, .schema = nullptr, .rules = {}, .strict = is_strict(tool)};
+  if (tool.grammar) {
+    T9_TRY(auto rules, custom_rules(service, tool, index, prefix));
+    if (rules) {
+      out.rules = std::move(*rules);
+      return out;
+    }
+  }
   grammar::SchemaOptions options{.lenient = !out.strict, .closed_objects = true};
   const auto make = [&](Json schema) -> Status {
     T9_TRY(grammar::Schema read, grammar::Schema::read(std::move(schema), options));
@@ -163,7 +204,7 @@ Status hold_whole(const Service& service, const chat::CallSyntax& syntax,
          service.library().compile(forced_source(service, syntax, structure, tools)));
   grammar::NamedSchemas strict;
   for (size_t i = 0; i < tools.size(); ++i) {
-    if (tools[i].strict) strict.emplace_back(std::to_string(i), tools[i].schema);
+    if (tools[i].strict && tools[i].schema != nullptr) strict.emplace_back(std::to_string(i), tools[i].schema);
   }
   auto rules = grammar::grammar_rules(std::move(compiled), std::move(strict));
   // The opening of a forced call has closed the thinking of a model; a script has no opening.

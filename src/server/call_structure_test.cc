@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "server/custom_tool.h"
 #include "server/structure.h"
 #include "server/testing/fake_engine.h"
 
@@ -107,6 +108,46 @@ TEST_F(CallStructureTest, AStrictToolThatCannotBeHeldIsAnError) {
   ASSERT_FALSE(held);
   EXPECT_TRUE(held.error().message.starts_with("tools[0].function.parameters: #: type: "))
       << held.error().message;
+}
+
+TEST_F(CallStructureTest, ACustomToolsTextKeepsItsGrammar) {
+  make(false);
+  const auto custom = [](const char* name, const char* format) {
+    return *custom_as_function(Json{{"format", Json::parse(format)}}, "tools[0]", name);
+  };
+  tools_ = {
+      custom("patch", R"({"type": "grammar", "syntax": "lark",
+                          "definition": "start: (\"+\" /.*/ LF)+\n%import common.LF"})"),
+      custom("code", R"({"type": "grammar", "syntax": "regex", "definition": "^[a-z\"]{2}$"})")};
+  auto free = hold({});
+  EXPECT_TRUE(takes(
+      *free, R"(I edit. <tool_call>{"name": "patch", "arguments": {"input": "+a \"b\"\n+\n"}})"));
+  auto other = hold({});
+  EXPECT_FALSE(takes(*other, R"({"name": "patch", "arguments": {"input": "-)"));
+  auto named = hold({.forced = true, .name = "code", .one_call = true});
+  EXPECT_TRUE(takes(*named, " {\"input\": \"a\\\"\"}}\n</tool_call>"));
+  EXPECT_TRUE(named->can_end());
+  auto cut = hold({.forced = true, .name = "code", .one_call = true});
+  EXPECT_FALSE(takes(*cut, R"( {"input": "a"})"));
+  EXPECT_EQ(log_, "");
+}
+
+TEST_F(CallStructureTest, AGrammarThatCannotBeHeldIsAWarningOrAnError) {
+  make(false);
+  const auto hold_one = [this](Json entry) {
+    tools_ = {*custom_as_function(entry, "tools[0]", "t")};
+    engine::GenerateRequest request;
+    const Status held = hold_calls(*service_, {.tools = &tools_}, &request);
+    return held ? std::string() : held.error().message;
+  };
+  Json entry = {{"format", {{"type", "grammar"}, {"syntax", "regex"}, {"definition", "a(?=b)"}}}};
+  EXPECT_EQ(hold_one(entry), "");
+  EXPECT_NE(log_.find("tools[0] (t): "), std::string::npos) << log_;
+  entry["strict"] = true;
+  EXPECT_TRUE(hold_one(entry).starts_with("tools[0].format.definition: ")) << hold_one(entry);
+  const Json broken = {
+      {"format", {{"type", "grammar"}, {"syntax", "lark"}, {"definition", "start: ("}}}};
+  EXPECT_TRUE(hold_one(broken).starts_with("tools[0].format.definition: line 1: "));
 }
 
 }  // namespace

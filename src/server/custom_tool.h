@@ -9,9 +9,11 @@
 
 namespace tempo9::server {
 
+inline constexpr const char* kCustomInput = "input";
+
 // entry: {"name", "description", "format"}, the format's grammar beside its type (Responses) or
-// inside "grammar" (chat completions). A grammar is told in the description. name: what the model
-// sees. Errors: kInvalidArgument naming the place below where.
+// inside "grammar" (chat completions). A grammar is told in the description, and kept for the rules
+// of its calls. name: what the model sees. Errors: kInvalidArgument naming the place below where.
 Result<chat::Tool> custom_as_function(const chat::Json& entry, const std::string& where,
                                       std::string name);
 

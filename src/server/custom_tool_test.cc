@@ -27,6 +27,10 @@ TEST(CustomTool, BothShapesOfAGrammarAreTold) {
     EXPECT_TRUE(tool->description.starts_with("Edits.\n\n")) << tool->description;
     EXPECT_NE(tool->description.find("lark"), std::string::npos);
     EXPECT_TRUE(tool->description.ends_with("start: WORD"));
+    ASSERT_TRUE(tool->grammar);
+    EXPECT_EQ(tool->grammar->syntax, "lark");
+    EXPECT_EQ(tool->grammar->definition, "start: WORD");
+    EXPECT_FALSE(tool->grammar->strict);
   }
   const auto plain =
       custom_as_function(Json::parse(R"({"format": {"type": "text"}})"), "tools[0]", "t");
@@ -38,6 +42,9 @@ TEST(CustomTool, ErrorsNameThePlace) {
       {R"({"description": 5})", "x.description: "},
       {R"({"format": {"type": "yaml"}})", "x.format.type: "},
       {R"({"format": {"type": "grammar", "grammar": {"syntax": 5}}})", "x.format.grammar.syntax: "},
+      {R"({"format": {"type": "grammar", "syntax": "ebnf", "definition": ""}})",
+       "x.format.syntax: "},
+      {R"({"format": {"type": "grammar", "syntax": "lark"}})", "x.format.definition: "},
   };
   for (const auto& [json, place] : cases) {
     const auto tool = custom_as_function(Json::parse(json), "x", "t");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "chat/message.h"
@@ -70,6 +71,7 @@ Status read_prefill(Fields& fields, chat::RenderInput* input) {
 // ones are left out.
 Result<std::vector<chat::Tool>> read_tools(Json tools, std::vector<std::string>* custom) {
   if (!tools.is_array()) return chat::tools_from_json(tools);
+  std::map<std::string, chat::TextGrammar> grammars;
   for (size_t i = 0; i < tools.size(); ++i) {
     if (!tools[i].is_object() || tools[i].value("type", Json()) != "custom") continue;
     const Json entry = tools[i].value("custom", tools[i]);
@@ -81,8 +83,14 @@ Result<std::vector<chat::Tool>> read_tools(Json tools, std::vector<std::string>*
     custom->push_back(entry["name"].get<std::string>());
     T9_TRY(const chat::Tool tool, custom_as_function(entry, where, custom->back()));
     tools[i] = tool.raw;
+    if (tool.grammar) grammars.emplace(tool.name, *tool.grammar);
   }
-  return chat::tools_from_json(tools);
+  T9_TRY(std::vector<chat::Tool> out, chat::tools_from_json(tools));
+  for (chat::Tool& tool : out) {
+    if (const auto found = grammars.find(tool.name); found != grammars.end())
+      tool.grammar = found->second;
+  }
+  return out;
 }
 
 Status read_messages(Fields& fields, chat::RenderInput* input, std::optional<uint32_t>* budget) {
