@@ -8,6 +8,8 @@ namespace tempo9::server {
 size_t ResponseStore::bytes_of(const StoredResponse& response) {
   constexpr size_t kPerEntry = 512;  // the maps' nodes and the strings' heads
   size_t n = kPerEntry + response.response.size() + response.items.size();
+  for (const auto& sizes : response.deltas) n += 32 + sizes.size() * sizeof(sizes[0]);
+  n += response.keep_alives.size() * sizeof(uint64_t);
   for (const std::string& id : response.item_ids) n += kPerEntry + 2 * id.size();
   return n;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,10 @@ struct StoredResponse {
   std::string response;               // JSON object, as it was sent
   std::string items;                  // JSON array: all that the model saw but the instructions
   std::vector<std::string> item_ids;  // of items and output: what item_reference may name
+  // How it was streamed: of each output item the bytes of its deltas, and the numbers of the events
+  // that only said that it is alive.
+  std::vector<std::vector<uint32_t>> deltas;
+  std::vector<uint64_t> keep_alives;
 };
 
 // Any thread.

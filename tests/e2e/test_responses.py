@@ -284,6 +284,46 @@ def test_streamed_replies_are_stored(serve):
     assert server.client.responses.retrieve(final.id).output_text == "one"
 
 
+def test_a_stored_reply_is_streamed_again(serve):
+    text = "<think>Two cities.</think>I look." + call_text("get_weather", city="Lund") + call_text("apply_patch", input="*** x")
+    server = serve([{"text": text, "when": "go"}, {"text": "short", "when": "whole"}])
+    sent = raw_events(server, {"input": "go", "tools": [WEATHER, PATCH], "include": ["reasoning.encrypted_content"]})
+    made = json.loads(sent[-1][1])["response"]["id"]
+
+    def again(response_id, **query):
+        reply = httpx.get(f"{server.url}/v1/responses/{response_id}", params={"stream": "true", **query}, timeout=60)
+        assert reply.headers["content-type"].startswith("text/event-stream")
+        lines = reply.text.split("\n")
+        return list(zip([x[7:] for x in lines if x.startswith("event: ")], [x[6:] for x in lines if x.startswith("data: ")]))
+
+    assert again(made) == sent
+    assert again(made, starting_after=7) == sent[8:]
+    assert again(made, starting_after=len(sent) + 5) == []
+    whole_one = create(server, "whole")
+    types = [EVENT.validate_json(data, strict=True).type for _, data in again(whole_one.id)]
+    assert types[0] == "response.created" and types[-1] == "response.completed"
+    assert [e.type for e in server.client.responses.retrieve(whole_one.id, stream=True)] == types
+    assert httpx.get(f"{server.url}/v1/responses/{made}", params={"stream": "maybe"}).status_code == 400
+
+
+def test_input_items_come_in_pages(serve):
+    server = serve([{"text": "one"}])
+    kept = create(server, [{"role": "user", "content": f"item {i}"} for i in range(5)])
+
+    def texts(**query):
+        return [item.content[0].text for item in server.client.responses.input_items.list(kept.id, **query)]
+
+    assert texts() == texts(limit=2) == [f"item {i}" for i in (4, 3, 2, 1, 0)], "the client asks for page after page"
+    assert texts(limit=3, order="asc") == [f"item {i}" for i in range(5)]
+    page = server.client.responses.input_items.list(kept.id, limit=2, order="asc")
+    assert page.has_more and page.first_id == page.data[0].id and page.last_id == page.data[1].id
+    assert texts(order="asc", after=page.last_id) == ["item 2", "item 3", "item 4"]
+    for query in ({"limit": 0}, {"limit": 101}, {"order": "up"}, {"after": "msg_none"}):
+        with pytest.raises(openai.BadRequestError) as caught:
+            texts(**query)
+        assert caught.value.body["param"] == next(iter(query))
+
+
 def test_input_tokens(serve):
     server = serve([{"text": "one"}])
     count = server.client.responses.input_tokens.count(model="m", input="go", instructions="Rule.", tools=[WEATHER])

@@ -7,6 +7,7 @@
 #include "server/cache_report.h"
 #include "server/custom_tool.h"
 #include "server/dialects/openai_responses.h"
+#include "server/dialects/openai_responses_events.h"
 #include "server/dialects/openai_responses_input.h"
 
 namespace tempo9::server::openai {
@@ -16,50 +17,49 @@ constexpr const char* kInProgress = "in_progress";
 constexpr const char* kCompleted = "completed";
 constexpr const char* kIncomplete = "incomplete";
 
-// The event's form of logprobs: without bytes.
-Json without_bytes(const Json& logprobs) {
-  Json out = logprobs;
-  for (Json& entry : out) {
-    entry.erase("bytes");
-    for (Json& other : entry["top_logprobs"]) other.erase("bytes");
-  }
-  return out;
-}
-
 class ResponseReply final : public Reply {
  public:
   ResponseReply(std::shared_ptr<const Service> service, ResponseReplyOptions options)
       : service_(std::move(service)),
         options_(std::move(options)),
-        parser_(*service_, options_.parser) {
+        parser_(*service_, options_.parser),
+        events_(options_.streamed ? ResponseEvents::Write([this](std::string_view bytes) {
+          exchange_->write(bytes);
+          wrote = true;
+        })
+                                  : nullptr) {
     streamed = options_.streamed;
   }
 
   void started(http::Exchange& exchange) override {
-    emit(exchange, "response.created", {{"response", options_.response}});
-    emit(exchange, "response.in_progress", {{"response", options_.response}});
+    exchange_ = &exchange;
+    events_.created(options_.response);
+    events_.in_progress(options_.response);
   }
 
   Next on_event(http::Exchange& exchange, size_t, engine::Event&& event) override {
+    exchange_ = &exchange;
     if (!closed_) {
       collect_logprobs(event);
       std::vector<chat::Event> events;
       parser_.feed(event, &events);
       for (chat::Event& part : events) {
-        if (!closed_) std::visit([&](auto& delta) { add(exchange, delta); }, part);
+        if (!closed_) std::visit([&](auto& delta) { add(delta); }, part);
       }
     }
     if (event.finish) {
       usage_ = event.usage;
       cut_ = event.finish->reason == engine::FinishReason::kLength;
-      close_item(exchange, cut_ ? kIncomplete : kCompleted);
+      close_item(cut_ ? kIncomplete : kCompleted);
     }
     return closed_ ? Next::kStopChoice : Next::kContinue;
   }
 
   // Codex counts events, not comments.
   void keep_alive(http::Exchange& exchange) override {
-    emit(exchange, "response.in_progress", {{"response", options_.response}});
+    exchange_ = &exchange;
+    keep_alives_.push_back(events_.n_events());
+    events_.in_progress(options_.response);
   }
 
   void on_end(http::Exchange& exchange) override {
@@ -74,7 +74,8 @@ class ResponseReply final : public Reply {
     response["usage"] = usage();
     store();
     if (!streamed) return exchange.respond({.body = dump(response)});
-    emit(exchange, cut_ ? "response.incomplete" : "response.completed", {{"response", response}});
+    exchange_ = &exchange;
+    events_.ended(response);
     exchange.finish();
   }
 
@@ -87,166 +88,121 @@ class ResponseReply final : public Reply {
     std::string arguments;
   };
 
-  void emit(http::Exchange& exchange, const char* type, const Json& fields) {
-    if (!streamed) return;
-    Json event;
-    event["type"] = type;
-    event["sequence_number"] = sequence_++;
-    event.update(fields);
-    exchange.write(fmt::format("event: {}\ndata: {}\n\n", type, dump(event)));
-    wrote = true;
+  void add(chat::TextDelta& delta) {
+    if (open_ != Open::kMessage) open_message();
+    const Json logprobs = std::exchange(logprobs_, Json::array());
+    write_delta(delta.text, logprobs);
+    for (const Json& entry : logprobs) item_logprobs_.push_back(entry);
   }
 
-  // An event of the item that is open, or is being added.
-  void emit_of_item(http::Exchange& exchange, const char* type, Json fields) {
-    if (!streamed) return;
-    Json all{{"item_id", item_["id"]}, {"output_index", output_.size()}};
-    all.update(fields);
-    emit(exchange, type, all);
-  }
-
-  void emit_item(http::Exchange& exchange, const char* type, const Json& item) {
-    if (!streamed) return;
-    emit(exchange, type, {{"output_index", output_.size()}, {"item", item}});
-  }
-
-  void add(http::Exchange& exchange, chat::TextDelta& delta) {
-    if (open_ != Open::kMessage) open_message(exchange);
-    text_ += delta.text;
-    Json logprobs = std::exchange(logprobs_, Json::array());
-    emit_of_item(exchange, "response.output_text.delta",
-                 {{"content_index", 0},
-                  {"delta", std::move(delta.text)},
-                  {"logprobs", without_bytes(logprobs)}});
-    for (Json& entry : logprobs) item_logprobs_.push_back(std::move(entry));
-  }
-
-  void add(http::Exchange& exchange, chat::ReasoningDelta& delta) {
+  void add(chat::ReasoningDelta& delta) {
     logprobs_ = Json::array();
-    if (open_ != Open::kReasoning) open_reasoning(exchange);
-    text_ += delta.text;
-    emit_of_item(exchange, "response.reasoning_summary_text.delta",
-                 {{"summary_index", 0}, {"delta", std::move(delta.text)}});
+    if (open_ != Open::kReasoning) open_reasoning();
+    write_delta(delta.text, Json::array());
   }
 
-  void add(http::Exchange& exchange, chat::ToolCallBegin& begin) {
+  void write_delta(const std::string& delta, const Json& logprobs) {
+    text_ += delta;
+    deltas_.back().push_back(static_cast<uint32_t>(delta.size()));
+    events_.delta(delta, logprobs);
+  }
+
+  void add(chat::ToolCallBegin& begin) {
     logprobs_ = Json::array();
-    close_item(exchange, kCompleted);
+    close_item(kCompleted);
     call_ = {begin.id, options_.tools.origin(begin.name), {}};
   }
-  void add(http::Exchange&, chat::ToolCallArgsDelta& delta) { call_.arguments += delta.json; }
-  void add(http::Exchange& exchange, chat::ToolCallEnd&) {
-    write_call(exchange);
+  void add(chat::ToolCallArgsDelta& delta) { call_.arguments += delta.json; }
+  void add(chat::ToolCallEnd&) {
+    write_call();
     if (options_.one_call) closed_ = true;
   }
 
-  void open_message(http::Exchange& exchange) {
-    close_item(exchange, kCompleted);
+  void open_item(Json item) {
+    item_ = std::move(item);
+    deltas_.emplace_back();
+    events_.begin(item_);
+  }
+
+  void open_message() {
+    close_item(kCompleted);
     open_ = Open::kMessage;
-    item_ = {{"id", service_->make_id("msg_")},
-             {"type", "message"},
-             {"status", kInProgress},
-             {"role", "assistant"},
-             {"content", Json::array()}};
-    emit_item(exchange, "response.output_item.added", item_);
-    emit_of_item(exchange, "response.content_part.added",
-                 {{"content_index", 0}, {"part", text_part("", Json::array())}});
+    open_item({{"id", service_->make_id("msg_")},
+               {"type", "message"},
+               {"status", kInProgress},
+               {"role", "assistant"},
+               {"content", Json::array()}});
   }
 
-  void open_reasoning(http::Exchange& exchange) {
-    close_item(exchange, kCompleted);
+  void open_reasoning() {
+    close_item(kCompleted);
     open_ = Open::kReasoning;
-    item_ = {{"id", service_->make_id("rs_")},
-             {"type", "reasoning"},
-             {"status", kInProgress},
-             {"summary", Json::array()}};
-    emit_item(exchange, "response.output_item.added", item_);
-    emit_of_item(exchange, "response.reasoning_summary_part.added",
-                 {{"summary_index", 0}, {"part", {{"type", "summary_text"}, {"text", ""}}}});
+    open_item({{"id", service_->make_id("rs_")},
+               {"type", "reasoning"},
+               {"status", kInProgress},
+               {"summary", Json::array()}});
   }
 
-  static Json text_part(std::string text, Json logprobs) {
-    return {{"type", "output_text"},
-            {"annotations", Json::array()},
-            {"logprobs", std::move(logprobs)},
-            {"text", std::move(text)}};
-  }
-
-  void close_item(http::Exchange& exchange, const char* status) {
+  void close_item(const char* status) {
     const Open open = std::exchange(open_, Open::kNothing);
     if (open == Open::kNothing) return;
     const std::string text = std::exchange(text_, {});
     if (open == Open::kMessage) {
-      Json logprobs = std::exchange(item_logprobs_, Json::array());
-      emit_of_item(exchange, "response.output_text.done",
-                   {{"content_index", 0}, {"text", text}, {"logprobs", without_bytes(logprobs)}});
-      const Json part = text_part(text, std::move(logprobs));
-      emit_of_item(exchange, "response.content_part.done", {{"content_index", 0}, {"part", part}});
-      item_["content"].push_back(part);
+      item_["content"].push_back({{"type", "output_text"},
+                                  {"annotations", Json::array()},
+                                  {"logprobs", std::exchange(item_logprobs_, Json::array())},
+                                  {"text", text}});
     } else {
-      const Json part{{"type", "summary_text"}, {"text", text}};
-      emit_of_item(exchange, "response.reasoning_summary_text.done",
-                   {{"summary_index", 0}, {"text", text}});
-      emit_of_item(exchange, "response.reasoning_summary_part.done",
-                   {{"summary_index", 0}, {"part", part}});
-      item_["summary"].push_back(part);
+      item_["summary"].push_back({{"type", "summary_text"}, {"text", text}});
       if (options_.encrypted_reasoning) item_["encrypted_content"] = encode_reasoning(text);
     }
+    finish_item(status);
+  }
+
+  void finish_item(const char* status) {
     item_["status"] = status;
-    emit_item(exchange, "response.output_item.done", item_);
+    events_.end(item_);
     output_.push_back(std::move(item_));
   }
 
-  void write_call(http::Exchange& exchange) {
+  void write_call() {
     switch (call_.origin.kind) {
       case ToolOrigin::Kind::kFunction:
-        write_call_of(exchange, "fc_", "function_call", "arguments", call_.arguments,
-                      "response.function_call_arguments.delta",
-                      "response.function_call_arguments.done");
-        break;
+        return write_call_of("fc_", "function_call", "arguments", call_.arguments);
       case ToolOrigin::Kind::kCustom:
-        write_call_of(exchange, "ctc_", "custom_tool_call", "input", custom_input(call_.arguments),
-                      "response.custom_tool_call_input.delta",
-                      "response.custom_tool_call_input.done");
-        break;
+        return write_call_of("ctc_", "custom_tool_call", "input", custom_input(call_.arguments));
       case ToolOrigin::Kind::kToolSearch:
-        write_tool_search(exchange);
-        break;
+        return write_tool_search();
     }
   }
 
-  void write_call_of(http::Exchange& exchange, const char* id_prefix, const char* type,
-                     const char* key, const std::string& value, const char* delta_type,
-                     const char* done_type) {
-    item_ = {{"id", service_->make_id(id_prefix)},
-             {"type", type},
-             {"status", kInProgress},
-             {key, ""},
-             {"call_id", call_.id},
-             {"name", call_.origin.name}};
+  void write_call_of(const char* id_prefix, const char* type, const char* key,
+                     const std::string& value) {
+    Json item = {{"id", service_->make_id(id_prefix)},
+                 {"type", type},
+                 {"status", kInProgress},
+                 {key, ""},
+                 {"call_id", call_.id},
+                 {"name", call_.origin.name}};
     // A call into a namespace is not known to Codex without it.
-    if (!call_.origin.name_space.empty()) item_["namespace"] = call_.origin.name_space;
-    emit_item(exchange, "response.output_item.added", item_);
-    emit_of_item(exchange, delta_type, {{"delta", value}});
-    Json done{{key, value}};
-    if (call_.origin.kind == ToolOrigin::Kind::kFunction) done["name"] = call_.origin.name;
-    emit_of_item(exchange, done_type, std::move(done));
+    if (!call_.origin.name_space.empty()) item["namespace"] = call_.origin.name_space;
+    open_item(std::move(item));
+    deltas_.back().push_back(static_cast<uint32_t>(value.size()));
+    events_.delta(value, Json::array());
     item_[key] = value;
-    item_["status"] = kCompleted;
-    emit_item(exchange, "response.output_item.done", item_);
-    output_.push_back(std::move(item_));
+    finish_item(kCompleted);
   }
 
-  void write_tool_search(http::Exchange& exchange) {
-    item_ = {{"id", service_->make_id("tsc_")}, {"type", "tool_search_call"},
-             {"status", kInProgress},           {"call_id", call_.id},
-             {"execution", "client"},           {"arguments", Json::object()}};
-    emit_item(exchange, "response.output_item.added", item_);
+  void write_tool_search() {
+    open_item({{"id", service_->make_id("tsc_")},
+               {"type", "tool_search_call"},
+               {"status", kInProgress},
+               {"call_id", call_.id},
+               {"execution", "client"},
+               {"arguments", Json::object()}});
     Json arguments = Json::parse(call_.arguments, nullptr, false);
     item_["arguments"] = arguments.is_discarded() ? Json(call_.arguments) : std::move(arguments);
-    item_["status"] = kCompleted;
-    emit_item(exchange, "response.output_item.done", item_);
-    output_.push_back(std::move(item_));
+    finish_item(kCompleted);
   }
 
   void collect_logprobs(const engine::Event& event) {
@@ -284,13 +240,18 @@ class ResponseReply final : public Reply {
     }
     stored.response = dump(options_.response);
     stored.items = dump(options_.items);
+    stored.deltas = std::move(deltas_);
+    stored.keep_alives = std::move(keep_alives_);
     service_->responses().put(options_.response["id"].get<std::string>(), std::move(stored));
   }
 
   std::shared_ptr<const Service> service_;
   ResponseReplyOptions options_;
   ReplyParser parser_;
-  uint64_t sequence_ = 0;
+  http::Exchange* exchange_ = nullptr;  // of the call that is being made
+  ResponseEvents events_;
+  std::vector<std::vector<uint32_t>> deltas_;  // as StoredResponse has them
+  std::vector<uint64_t> keep_alives_;
   Json output_ = Json::array();
   Open open_ = Open::kNothing;
   Json item_;                           // the open item, or the call being written

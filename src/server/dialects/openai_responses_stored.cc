@@ -1,10 +1,15 @@
 // What was stored of earlier responses: /v1/responses/{id} and what stands below it.
+#include <algorithm>
+#include <limits>
 #include <string_view>
 #include <utility>
 
 #include "base/percent.h"
 #include "server/dialects/openai_responses.h"
+#include "server/dialects/openai_responses_events.h"
 #include "server/errors.h"
+#include "server/http/url.h"
+#include "server/json_body.h"
 
 namespace tempo9::server::openai {
 namespace {
@@ -29,23 +34,92 @@ Error not_stored(const std::string& id) {
                     dump(Json(id)));
 }
 
+// The query's fields as a body has them: whole numbers and words that JSON has, else text. A list's
+// name is taken with and without "[]".
+Json query_json(const http::Exchange& exchange) {
+  Json out = Json::object();
+  for (auto& [name, value] : http::query_fields(exchange.request().query)) {
+    const Json parsed = Json::parse(value, nullptr, false);
+    const bool is_word = parsed.is_number_integer() || parsed.is_boolean();
+    if (name.ends_with("[]")) {
+      name.resize(name.size() - 2);
+      out[name].push_back(value);
+    } else {
+      out[name] = is_word ? parsed : Json(value);
+    }
+  }
+  return out;
+}
+
+struct Page {
+  int64_t limit = 20;
+  bool newest_first = true;
+  std::string after;
+};
+Result<Page> read_page(const Json& query) {
+  Fields fields(query);
+  Page page;
+  std::string order = "desc";
+  fields.read("limit", 1, 100, &page.limit);
+  fields.read("order", &order);
+  fields.read("after", &page.after);
+  if (order != "asc" && order != "desc") fields.fail("order", "\"asc\" or \"desc\"");
+  T9_TRY(fields.status());
+  page.newest_first = order == "desc";
+  return page;
+}
+
+Result<Json> input_items(const StoredResponse& stored, const Page& page) {
+  Json items = Json::parse(stored.items);
+  if (page.newest_first) std::reverse(items.begin(), items.end());
+  auto begin = items.begin();
+  if (!page.after.empty()) {
+    begin = std::find_if(items.begin(), items.end(),
+                         [&](const Json& item) { return item["id"] == page.after; });
+    if (begin == items.end()) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "after: found {}, expected the id of one of this response's input items",
+                        dump(Json(page.after)));
+    }
+    ++begin;
+  }
+  const auto n_left = items.end() - begin;
+  const auto n = std::min<std::ptrdiff_t>(n_left, page.limit);
+  Json data = Json::array();
+  data.get_ref<Json::array_t&>().assign(begin, begin + n);
+  for (Json& item : data) {
+    if (!item.contains("status")) item["status"] = "completed";
+  }
+  Json body{{"object", "list"}};
+  body["first_id"] = data.empty() ? Json("") : data.front()["id"];
+  body["last_id"] = data.empty() ? Json("") : data.back()["id"];
+  body["has_more"] = n < n_left;
+  body["data"] = std::move(data);
+  return body;
+}
+
 void list_input_items(const Service& service, http::Exchange& exchange) {
   const std::string id = id_of(exchange, kInputItems);
   const auto stored = service.responses().get(id);
   if (stored == nullptr) return exchange.respond(openai_error(not_stored(id)));
-  const Json items = Json::parse(stored->items);
-  Json data = Json::array();  // newest first, as the API's default is
-  for (auto item = items.rbegin(); item != items.rend(); ++item) {
-    data.push_back(*item);
-    if (!data.back().contains("status")) data.back()["status"] = "completed";
-  }
-  const auto id_at = [&data](size_t i) { return data.empty() ? Json("") : data[i]["id"]; };
-  Json body{{"object", "list"}};
-  body["first_id"] = id_at(0);
-  body["last_id"] = id_at(data.empty() ? 0 : data.size() - 1);
-  body["has_more"] = false;
-  body["data"] = std::move(data);
-  exchange.respond({.body = dump(body)});
+  const auto page = read_page(query_json(exchange));
+  if (!page) return exchange.respond(openai_error(page.error()));
+  const auto body = input_items(*stored, *page);
+  if (!body) return exchange.respond(openai_error(body.error()));
+  exchange.respond({.body = dump(*body)});
+}
+
+struct Retrieval {
+  bool stream = false;
+  int64_t starting_after = -1;
+};
+Result<Retrieval> read_retrieval(const Json& query) {
+  Fields fields(query);
+  Retrieval out;
+  fields.read("stream", &out.stream);
+  fields.read("starting_after", 0, std::numeric_limits<int64_t>::max(), &out.starting_after);
+  T9_TRY(fields.status());
+  return out;
 }
 
 }  // namespace
@@ -57,7 +131,13 @@ void get_response(std::shared_ptr<const Service> service,
   const std::string id = id_of(*exchange);
   const auto stored = service->responses().get(id);
   if (stored == nullptr) return exchange->respond(openai_error(not_stored(id)));
-  exchange->respond({.body = stored->response});
+  const auto retrieval = read_retrieval(query_json(*exchange));
+  if (!retrieval) return exchange->respond(openai_error(retrieval.error()));
+  if (!retrieval->stream) return exchange->respond({.body = stored->response});
+  exchange->start_stream("text/event-stream; charset=utf-8");
+  replay_response(Json::parse(stored->response), *stored, retrieval->starting_after,
+                  [&exchange](std::string_view bytes) { exchange->write(bytes); });
+  exchange->finish();
 }
 
 void delete_response(std::shared_ptr<const Service> service,

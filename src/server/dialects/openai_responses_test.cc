@@ -135,6 +135,14 @@ TEST_F(ResponsesTest, StoredOnesAreShownAndDeleted) {
   auto items = ask({.method = "GET", .path = path + "/input_items"});
   get_response(service_, items);
   EXPECT_EQ(body(*items)["data"][0]["content"][0]["text"], "one");
+  auto page = ask({.method = "GET", .path = path + "/input_items", .query = "limit=x"});
+  get_response(service_, page);
+  EXPECT_EQ(page->response->status, 400);
+  auto again = ask({.method = "GET", .path = path, .query = "stream=true&starting_after=0"});
+  get_response(service_, again);
+  EXPECT_TRUE(again->stream.starts_with("event: response.in_progress\n")) << again->stream;
+  EXPECT_NE(again->stream.find(R"("delta":"two")"), std::string::npos);
+  EXPECT_TRUE(again->finished);
   auto cancelled = ask({.method = "POST", .path = path + "/cancel"});
   cancel_response(service_, cancelled);
   EXPECT_EQ(cancelled->response->status, 400);

@@ -241,7 +241,9 @@ Request Connection::make_request(bool with_body) {
   };
   Request request;
   request.method = std::string(message.method_string().data(), message.method_string().size());
-  request.path = target_path(std::string_view(message.target().data(), message.target().size()));
+  const std::string_view target(message.target().data(), message.target().size());
+  request.path = target_path(target);
+  request.query = target_query(target);
   request.host = header("Host");
   request.origin = header("Origin");
   request.authorization = header("Authorization");

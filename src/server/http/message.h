@@ -15,6 +15,7 @@ namespace tempo9::server::http {
 struct Request {
   std::string method = {};  // upper case, as sent
   std::string path = {};    // without the query, still percent-encoded
+  std::string query = {};   // behind the "?", the same
   std::string body = {};
   std::string host = {};           // Host header; empty: none
   std::string origin = {};         // Origin header; empty: none

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/percent.h"
+
 namespace tempo9::server::http {
 namespace {
 
@@ -13,15 +15,43 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+std::string_view without_authority(std::string_view target) {
+  const size_t scheme = target.find("://");
+  if (scheme == std::string_view::npos || target[0] == '/') return target;
+  const size_t slash = target.find('/', scheme + 3);
+  return slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
+}
+
 }  // namespace
 
 std::string target_path(std::string_view target) {
-  if (const size_t scheme = target.find("://");
-      scheme != std::string_view::npos && target[0] != '/') {
-    const size_t slash = target.find('/', scheme + 3);
-    target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
-  }
+  target = without_authority(target);
   return std::string(target.substr(0, target.find_first_of("?#")));
+}
+
+std::string target_query(std::string_view target) {
+  target = without_authority(target);
+  target = target.substr(0, target.find('#'));
+  const size_t mark = target.find('?');
+  return std::string(mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1));
+}
+
+std::vector<std::pair<std::string, std::string>> query_fields(std::string_view query) {
+  std::vector<std::pair<std::string, std::string>> fields;
+  while (!query.empty()) {
+    const std::string_view field = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), field.size() + 1));
+    if (field.empty()) continue;
+    const auto decoded = [](std::string_view text) {
+      std::string spaced(text);
+      std::replace(spaced.begin(), spaced.end(), '+', ' ');
+      return percent_decode(spaced);
+    };
+    const size_t equals = std::min(field.find('='), field.size());
+    fields.emplace_back(decoded(field.substr(0, equals)),
+                        decoded(field.substr(std::min(field.size(), equals + 1))));
+  }
+  return fields;
 }
 
 std::string host_name(std::string_view authority) {

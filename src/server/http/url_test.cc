@@ -13,6 +13,13 @@ TEST(Url, PathLosesQueryAndHost) {
   EXPECT_EQ(target_path("http://localhost"), "/");
   EXPECT_EQ(target_path("/a?b=http://c/d"), "/a");
   EXPECT_EQ(target_path(""), "");
+  EXPECT_EQ(target_query("/v1/models?limit=1000#x?y"), "limit=1000");
+  EXPECT_EQ(target_query("http://localhost/a?b=http://c?d"), "b=http://c?d");
+  EXPECT_EQ(target_query("/v1/models#?x"), "");
+  using Fields = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(query_fields("a=1&b%5B%5D=x+y%2B&&c&=d&e=f=g"),
+            (Fields{{"a", "1"}, {"b[]", "x y+"}, {"c", ""}, {"", "d"}, {"e", "f=g"}}));
+  EXPECT_EQ(query_fields(""), Fields());
 }
 
 TEST(Url, HostNames) {
