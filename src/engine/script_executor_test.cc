@@ -206,10 +206,10 @@ TEST(ScriptExecutor, ThinkingIsCutAndTheLineGoesOnBehindIt) {
   const auto hear = [&](std::string_view script, uint32_t budget) {
     Fixture f(script);
     return Heard(f.hear("x", with([&](GenerateRequest& r) {
-      r.spell_control = true;
-      r.rules = grammar::with_thinking_budget(
-          nullptr, {.pairs = {{{open}, {close}}}}, budget, tokenizer.get());
-    })));
+                          r.spell_control = true;
+                          r.rules = grammar::with_thinking_budget(
+                              nullptr, {.pairs = {{{open}, {close}}}}, budget, tokenizer.get());
+                        })));
   };
   constexpr std::string_view kLine = R"({"text": "<think>abcdef</think>\nDone."})";
   EXPECT_EQ(hear(kLine, 3).text, "<think>abc</think>\nDone.");

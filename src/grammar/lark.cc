@@ -96,8 +96,8 @@ class Translator {
     }
     for (const auto& [name, line] : used_) {
       if (defined_.contains(name)) continue;
-      return make_error(ErrorCode::kInvalidArgument,
-                        "line {}: {} is used, but nothing defines it", line, name);
+      return make_error(ErrorCode::kInvalidArgument, "line {}: {} is used, but nothing defines it",
+                        line, name);
     }
     if (!defined_.contains("start")) {
       return make_error(ErrorCode::kInvalidArgument,
@@ -222,8 +222,8 @@ class Translator {
 
   Result<std::string> choices(int depth, bool in_terminal) {
     if (depth > kMaxDepth) {
-      return make_error(ErrorCode::kUnsupported,
-                        "line {}: more than {} brackets inside each other", now().line, kMaxDepth);
+      return make_error(ErrorCode::kUnsupported, "line {}: more than {} brackets inside each other",
+                        now().line, kMaxDepth);
     }
     std::vector<std::string> branches;
     do {
@@ -254,8 +254,10 @@ class Translator {
       T9_TRY(max, count());
     }
     if (max < min) {
-      return make_error(ErrorCode::kInvalidArgument, "line {}: found ~{}..{}, expected the smaller "
-                        "number first", now().line, min, max);
+      return make_error(ErrorCode::kInvalidArgument,
+                        "line {}: found ~{}..{}, expected the smaller "
+                        "number first",
+                        now().line, min, max);
     }
     if (max == 0) return std::string("\"\"");
     return fmt::format("({}){{{},{}}}", part, min, max);
@@ -325,7 +327,8 @@ class Translator {
   Result<RegexNode> regex() {
     const LarkToken token = now();
     const auto has = [&token](char flag) { return token.flags.find(flag) != std::string::npos; };
-    if (has('x') || has('m')) return unsupported(fmt::format("the flag in /{}/{}", token.text, token.flags));
+    if (has('x') || has('m'))
+      return unsupported(fmt::format("the flag in /{}/{}", token.text, token.flags));
     auto node = parse_regex(has('s') ? with_dots_for_all(token.text) : token.text);
     if (node) node = matching_text(*node);
     if (!node) {

@@ -1,4 +1,5 @@
-// Grammars in Lark's notation, as OpenAI's custom tools carry them, to rules that write their texts.
+// Grammars in Lark's notation, as OpenAI's custom tools carry them, to rules that write their
+// texts.
 //
 // Held: rules and terminals with | ( ) [ ] ? * + ~n ~n..m, strings (also "..."i), ranges of
 // characters, regular expressions (flags i, s), %ignore, %import common.NAME (or several, or with

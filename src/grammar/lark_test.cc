@@ -52,7 +52,8 @@ struct Case {
 const Case kCases[] = {
     {kPatch,
      {"*** Begin Patch\n*** Add File: a.py\n+print(\"ä\")\n+\n*** End Patch",
-      "*** Begin Patch\n*** Update File: a\n@@ def f():\n-x\n+y\n z\n*** End of File\n*** End Patch\n",
+      "*** Begin Patch\n*** Update File: a\n@@ def f():\n-x\n+y\n z\n*** End of File\n*** End "
+      "Patch\n",
       "*** Begin Patch\n*** Delete File: a\n*** Update File: b\n*** Move to: c\n*** End Patch\n"},
      {"", "*** Begin Patch\n*** End Patch",
       "*** Begin Patch\n*** Add File: a.py\nprint()\n*** End Patch", "*** Add File: a\n+x\n",
@@ -76,9 +77,7 @@ KEY: CNAME
     {"start: /a.b/s \"\\n\" /\\d{2}/\n", {"a\nb\n12", "axb\n00"}, {"ab\n12", "axb12"}},
     {"start: list\nlist: \"(\" list* \")\"\n", {"()", "(()(()))"}, {"(", "())", ""}},
     {"start: s\ns: s \"a\" | \"b\"\n", {"b", "baa"}, {"a", "ab"}},
-    {"start: \"\\u00e4\\x41\\t\\\"\\\\\"\n%import common.NEWLINE -> NL\n",
-     {"äA\t\"\\"},
-     {"äA"}},
+    {"start: \"\\u00e4\\x41\\t\\\"\\\\\"\n%import common.NEWLINE -> NL\n", {"äA\t\"\\"}, {"äA"}},
 };
 
 class LarkTest : public testing::Test {

@@ -48,7 +48,8 @@ class Reader {
     out_.push_back({kind, std::move(text), std::move(flags), line_});
   }
   void line_end() {
-    if (n_open_ == 0 && !out_.empty() && out_.back().kind != Kind::kLineEnd) push(Kind::kLineEnd, "");
+    if (n_open_ == 0 && !out_.empty() && out_.back().kind != Kind::kLineEnd)
+      push(Kind::kLineEnd, "");
   }
   Error bad(std::string_view what) const {
     return make_error(ErrorCode::kInvalidArgument, "line {}: {}", line_, what);
@@ -157,7 +158,8 @@ class Reader {
         std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
     const bool whole = error == std::errc() && end == digits.data() + n_digits;
     if (!whole || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
-      return bad(fmt::format("found \\{} without a character's {} hexadecimal digits", c, n_digits));
+      return bad(
+          fmt::format("found \\{} without a character's {} hexadecimal digits", c, n_digits));
     at_ += n_digits;
     append_utf8(code, out);
     return {};

@@ -61,7 +61,8 @@ class RegexMatcher {
   uint32_t end_ = 0;
 };
 
-// The code point at *at, which moves behind it. A byte that is no UTF-8 is one of its own, past all.
+// The code point at *at, which moves behind it. A byte that is no UTF-8 is one of its own, past
+// all.
 uint32_t next_character(std::string_view text, size_t* at);
 // Code points of UTF-8; bytes that are none count as one each.
 size_t count_characters(std::string_view text);

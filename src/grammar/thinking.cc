@@ -211,14 +211,14 @@ class ThinkingRules final : public Rules {
 
 }  // namespace
 
-std::shared_ptr<const Rules> after_thinking(std::shared_ptr<const Rules> rules,
-                                            ThinkingMarks marks, std::vector<TokenId> lead,
+std::shared_ptr<const Rules> after_thinking(std::shared_ptr<const Rules> rules, ThinkingMarks marks,
+                                            std::vector<TokenId> lead,
                                             const tokenizer::Tokenizer* tokenizer) {
   auto by_token = spelled(marks, *tokenizer, false);
   auto by_letter = spelled(marks, *tokenizer, true);
-  return std::make_shared<ThinkingRules>(std::make_shared<const Shared>(
-      Shared{std::move(rules), std::move(marks), std::move(lead), tokenizer, std::move(by_token),
-             std::move(by_letter)}));
+  return std::make_shared<ThinkingRules>(
+      std::make_shared<const Shared>(Shared{std::move(rules), std::move(marks), std::move(lead),
+                                            tokenizer, std::move(by_token), std::move(by_letter)}));
 }
 
 }  // namespace tempo9::grammar

@@ -21,8 +21,8 @@ struct ThinkingMarks {
 };
 
 // What stands behind thinking, or in its place, is lead (ids; may be none) and keeps the rules.
-std::shared_ptr<const Rules> after_thinking(std::shared_ptr<const Rules> rules,
-                                            ThinkingMarks marks, std::vector<TokenId> lead,
+std::shared_ptr<const Rules> after_thinking(std::shared_ptr<const Rules> rules, ThinkingMarks marks,
+                                            std::vector<TokenId> lead,
                                             const tokenizer::Tokenizer* tokenizer);
 
 // When n_tokens of thinking are written, its closing mark must follow. rules: of the reply, its

@@ -1,10 +1,9 @@
-#include "grammar/thinking.h"
-
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "grammar/thinking.h"
 #include "grammar/thinking_text.h"
 
 namespace tempo9::grammar {
@@ -66,9 +65,8 @@ class BudgetConstraint final : public Constraint {
   }
 
   std::string forced_text() const override {
-    return is_closing()
-               ? plain_text(std::span(closing()).subspan(*n_closing_), *s_->tokenizer)
-               : std::string();
+    return is_closing() ? plain_text(std::span(closing()).subspan(*n_closing_), *s_->tokenizer)
+                        : std::string();
   }
   bool can_end() const override { return inner_ == nullptr || inner_->can_end(); }
   bool ended() const override { return inner_ != nullptr && inner_->ended(); }
@@ -154,9 +152,9 @@ std::shared_ptr<const Rules> with_thinking_budget(std::shared_ptr<const Rules> r
                                                   const tokenizer::Tokenizer* tokenizer) {
   auto by_token = spelled(marks, *tokenizer, false);
   auto by_letter = spelled(marks, *tokenizer, true);
-  return std::make_shared<BudgetRules>(std::make_shared<const Shared>(
-      Shared{std::move(rules), std::move(marks), n_tokens, tokenizer, std::move(by_token),
-             std::move(by_letter)}));
+  return std::make_shared<BudgetRules>(
+      std::make_shared<const Shared>(Shared{std::move(rules), std::move(marks), n_tokens, tokenizer,
+                                            std::move(by_token), std::move(by_letter)}));
 }
 
 }  // namespace tempo9::grammar

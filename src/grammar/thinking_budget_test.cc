@@ -75,7 +75,8 @@ TEST_F(ThinkingBudgetTest, HarmonyMayThinkInSeveralMessages) {
   const ThinkingMarks harmony = {
       .pairs = {{ids("<|channel|>analysis<|message|>"), ids("<|end|><|start|>assistant")}},
       .anywhere = true};
-  EXPECT_EQ(say(*start(4, harmony), "<|channel|>analysis<|message|>ab<|end|><|start|>assistant<|channel|>x"),
+  EXPECT_EQ(say(*start(4, harmony),
+                "<|channel|>analysis<|message|>ab<|end|><|start|>assistant<|channel|>x"),
             "<|channel|>analysis<|message|>ab<|end|><|start|>assistant<|channel|>x");
   EXPECT_EQ(say(*start(2, harmony), "<|channel|>analysis<|message|>abc"),
             "<|channel|>analysis<|message|>ab<|end|><|start|>assistantc");
@@ -89,8 +90,8 @@ TEST_F(ThinkingBudgetTest, HarmonyMayThinkInSeveralMessages) {
 }
 
 TEST_F(ThinkingBudgetTest, AFormBehindItIsKept) {
-  auto rules = after_thinking(grammar_rules(*compiler_->ebnf(R"(root ::= [x]{5})")), think(true), {},
-                              tokenizer_.get());
+  auto rules = after_thinking(grammar_rules(*compiler_->ebnf(R"(root ::= [x]{5})")), think(true),
+                              {}, tokenizer_.get());
   auto constraint = start(2, think(true), rules);
   EXPECT_EQ(say(*constraint, "abxxxxx"), "ab</think>xxxxx");
   EXPECT_TRUE(constraint->can_end());

@@ -15,7 +15,9 @@ class ThinkingTest : public testing::Test {
   ThinkingMarks marks(std::string_view open, std::string_view close) const {
     return {.pairs = {{ids(open), ids(close)}}};
   }
-  std::shared_ptr<const Rules> braces() { return grammar_rules(*compiler_->ebnf(R"(root ::= "{}")")); }
+  std::shared_ptr<const Rules> braces() {
+    return grammar_rules(*compiler_->ebnf(R"(root ::= "{}")"));
+  }
   std::unique_ptr<Constraint> start(const ThinkingMarks& marks, std::string_view lead = "") {
     return std::move(*after_thinking(braces(), marks, ids(lead), tokenizer_.get())->start());
   }
@@ -34,8 +36,8 @@ class ThinkingTest : public testing::Test {
     return (mask[id / 32] >> (id % 32) & 1) != 0;
   }
 
-  std::unique_ptr<tokenizer::Tokenizer> tokenizer_ =
-      marked_tokenizer({"<|channel|>", "<|message|>", "<|end|>", "<|start|>", "[THINK]", "[/THINK]"});
+  std::unique_ptr<tokenizer::Tokenizer> tokenizer_ = marked_tokenizer(
+      {"<|channel|>", "<|message|>", "<|end|>", "<|start|>", "[THINK]", "[/THINK]"});
   Result<Compiler> compiler_ = Compiler::make(vocab_of(*tokenizer_));
   TokenId end_ = tokenizer_->eos();
 };
@@ -76,7 +78,8 @@ TEST_F(ThinkingTest, LettersAreNoToken) {
 }
 
 TEST_F(ThinkingTest, EveryPairOpensAndItsOwnMarkCloses) {
-  const ThinkingMarks two = {.pairs = {{ids("[THINK]"), ids("[/THINK]")}, {ids("<think>"), ids("</think>")}}};
+  const ThinkingMarks two = {
+      .pairs = {{ids("[THINK]"), ids("[/THINK]")}, {ids("<think>"), ids("</think>")}}};
   EXPECT_EQ(feed(*start(two), "<think>x[/THINK]{}</think>{}"), 8u);
   auto constraint = start(two);
   EXPECT_EQ(feed(*constraint, "[THINK]x[/THINK]{}"), 5u);
@@ -85,7 +88,8 @@ TEST_F(ThinkingTest, EveryPairOpensAndItsOwnMarkCloses) {
 
 // A form has a header of its own, which begins as thinking does.
 TEST_F(ThinkingTest, HarmonyThinksAndAnswersInChannels) {
-  const ThinkingMarks harmony = marks("<|channel|>analysis<|message|>", "<|end|><|start|>assistant");
+  const ThinkingMarks harmony =
+      marks("<|channel|>analysis<|message|>", "<|end|><|start|>assistant");
   constexpr std::string_view kFinal = "<|channel|>final<|message|>";
   auto direct = start(harmony, kFinal);
   EXPECT_TRUE(allowed(*direct, "<|channel|>"));

@@ -204,7 +204,8 @@ Status hold_whole(const Service& service, const chat::CallSyntax& syntax,
          service.library().compile(forced_source(service, syntax, structure, tools)));
   grammar::NamedSchemas strict;
   for (size_t i = 0; i < tools.size(); ++i) {
-    if (tools[i].strict && tools[i].schema != nullptr) strict.emplace_back(std::to_string(i), tools[i].schema);
+    if (tools[i].strict && tools[i].schema != nullptr)
+      strict.emplace_back(std::to_string(i), tools[i].schema);
   }
   auto rules = grammar::grammar_rules(std::move(compiled), std::move(strict));
   // The opening of a forced call has closed the thinking of a model; a script has no opening.

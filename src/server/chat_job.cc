@@ -147,8 +147,8 @@ Status prepare_chat(const Service& service, chat::RenderInput input, const ToolC
     std::move(opening.segments.begin(), opening.segments.end(), std::back_inserter(segments));
     job->parser.opening = std::move(opening.increments);
   }
-  const Thinking thinking = thinking_of(
-      service, job->parser.parser.starts_in_thinking, input.continue_final);
+  const Thinking thinking =
+      thinking_of(service, job->parser.parser.starts_in_thinking, input.continue_final);
   job->request.rules.reset();  // of an earlier attempt, with a longer prompt
   if (!forced) T9_TRY(hold_to(service, job->structure, thinking, &job->request));
   T9_TRY(hold_calls(service,

@@ -22,7 +22,7 @@ struct ChatJob {
   engine::GenerateRequest request;
   Structure structure;  // the form that the client asks for
   ReplyParserOptions parser;
-  bool one_call = false;  // the choice ends behind its first call
+  bool one_call = false;                    // the choice ends behind its first call
   std::optional<uint32_t> thinking_budget;  // tokens; none: thinking ends by itself
 };
 
@@ -38,9 +38,9 @@ std::string media_note(std::string_view type);
 // Errors: kInvalidArgument naming field and the known words.
 Status apply_effort(std::string_view field, const std::string& effort, chat::Json* kwargs);
 
-// A bound on thinking, under the names that clients have for it: thinking_budget (Qwen's API, SGLang),
-// thinking_token_budget (vLLM), thinking_budget_tokens and reasoning_budget_tokens (llama.cpp). -1:
-// none.
+// A bound on thinking, under the names that clients have for it: thinking_budget (Qwen's API,
+// SGLang), thinking_token_budget (vLLM), thinking_budget_tokens and reasoning_budget_tokens
+// (llama.cpp). -1: none.
 void read_thinking_budget(Fields& fields, std::optional<uint32_t>* out);
 void set_thinking_budget(std::optional<int64_t> value, std::optional<uint32_t>* out);  // same rule
 

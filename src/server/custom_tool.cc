@@ -11,7 +11,8 @@ namespace {
 constexpr const char* kInput = kCustomInput;
 
 // None: any text.
-Result<std::optional<chat::TextGrammar>> read_grammar(const Json& format, const std::string& where) {
+Result<std::optional<chat::TextGrammar>> read_grammar(const Json& format,
+                                                      const std::string& where) {
   T9_TRY(const std::string type, string_at(format, "type", where));
   if (type.empty() || type == "text") return std::optional<chat::TextGrammar>();
   if (type != "grammar") {

@@ -27,7 +27,8 @@ TEST(Infill, ThePromptIsPrefixSuffixMiddle) {
   const auto ids = encode_infill(*service, "a<|fim_middle|>", "b");
   ASSERT_TRUE(ids);
   const tokenizer::Tokenizer& tokenizer = engine.tokenizer();
-  EXPECT_EQ(tokenizer.decode(*ids, true), "<|fim_prefix|>a<|fim_middle|><|fim_suffix|>b<|fim_middle|>");
+  EXPECT_EQ(tokenizer.decode(*ids, true),
+            "<|fim_prefix|>a<|fim_middle|><|fim_suffix|>b<|fim_middle|>");
   EXPECT_EQ(std::ranges::count(*ids, tokenizer.find("<|fim_middle|>")), 1);
 }
 

@@ -62,9 +62,8 @@ namespace {
 
 grammar::ThinkingMarks marks_of(const Service& service, const chat::CallSyntax& syntax,
                                 const Thinking& thinking) {
-  grammar::ThinkingMarks marks{.pairs = {},
-                               .anywhere = syntax.thinks_anywhere,
-                               .starts_inside = thinking.starts_inside};
+  grammar::ThinkingMarks marks{
+      .pairs = {}, .anywhere = syntax.thinks_anywhere, .starts_inside = thinking.starts_inside};
   for (const chat::ThinkingMarks& pair : syntax.thinking) {
     marks.pairs.push_back({service.encode({{std::string(pair.open), true}}),
                            service.encode({{std::string(pair.close), true}})});
@@ -101,9 +100,9 @@ void limit_thinking(const Service& service, const Thinking& thinking, uint32_t n
                     engine::GenerateRequest* request) {
   const auto syntax = chat::call_syntax(service.format());
   if (!syntax || syntax->thinking.empty()) return;
-  request->rules = grammar::with_thinking_budget(std::move(request->rules),
-                                                 marks_of(service, *syntax, thinking), n_tokens,
-                                                 &service.tokenizer());
+  request->rules =
+      grammar::with_thinking_budget(std::move(request->rules), marks_of(service, *syntax, thinking),
+                                    n_tokens, &service.tokenizer());
   request->rules_format = service.format();
 }
 

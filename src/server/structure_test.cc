@@ -26,7 +26,8 @@ class StructureTest : public ::testing::Test {
   }
   bool fits(std::string_view body, std::string_view text) {
     engine::GenerateRequest request;
-    EXPECT_TRUE(hold_to(*service_, read(body), thinking_of(*service_, false, false), &request)) << body;
+    EXPECT_TRUE(hold_to(*service_, read(body), thinking_of(*service_, false, false), &request))
+        << body;
     auto constraint = request.rules->start();
     return constraint && (*constraint)->accept_text(text).value_or(false) &&
            (*constraint)->can_end();

@@ -96,8 +96,9 @@ Result<CallSyntax> call_syntax(std::string_view name) {
   syntax.thinking = format.thinking;
   for (const ThinkingMarks& pair : syntax.thinking) {
     // Harmony's are made of its other marks.
-    const bool is_known = std::any_of(
-        syntax.marks.begin(), syntax.marks.end(), [&](std::string_view mark) { return pair.open.starts_with(mark); });
+    const bool is_known =
+        std::any_of(syntax.marks.begin(), syntax.marks.end(),
+                    [&](std::string_view mark) { return pair.open.starts_with(mark); });
     if (!is_known) syntax.marks.insert(syntax.marks.end(), {pair.open, pair.close});
   }
   return std::move(syntax);

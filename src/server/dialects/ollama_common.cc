@@ -112,7 +112,8 @@ Status read_think(Fields& fields, Json* template_kwargs, std::optional<uint32_t>
     }
   }
   if (!think->is_boolean()) {
-    fields.fail("think", "true, false, \"low\", \"medium\", \"high\", \"max\" or a number of tokens");
+    fields.fail("think",
+                "true, false, \"low\", \"medium\", \"high\", \"max\" or a number of tokens");
     return fields.status();
   }
   (*template_kwargs)["enable_thinking"] = think->get<bool>();

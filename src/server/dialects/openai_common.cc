@@ -141,7 +141,8 @@ Status read_template_kwargs(Fields& fields, Json* kwargs, std::optional<uint32_t
     if (value->is_boolean() && !kwargs->contains("enable_thinking"))
       (*kwargs)["enable_thinking"] = enabled;
   }
-  if (const Json* thinking = fields.find("thinking"); thinking != nullptr && thinking->is_object()) {
+  if (const Json* thinking = fields.find("thinking");
+      thinking != nullptr && thinking->is_object()) {
     Fields inner(*thinking, "thinking.");  // Anthropic's, as some clients send it everywhere
     std::string type;
     std::optional<int64_t> tokens;

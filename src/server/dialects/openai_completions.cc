@@ -114,9 +114,10 @@ Status read_suffix(Fields& fields, const Service& service, CompletionReplyOption
   T9_TRY(fields.status());
   if (suffix.empty()) return {};
   if (reply->echo && reply->logprobs) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "suffix: found echo with logprobs beside it, expected one of them: the tokens "
-                      "of such a prompt are not those of its text");
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "suffix: found echo with logprobs beside it, expected one of them: the tokens "
+        "of such a prompt are not those of its text");
   }
   for (CompletionPrompt& prompt : reply->prompts) {
     if (prompt.is_ids) {

@@ -344,8 +344,8 @@ Result<ResponseJob> read_job(const Json& body, const Service& service) {
   T9_TRY(fields.status());
 
   T9_TRY(service.chat_template());
-  T9_TRY(read_template_kwargs(fields, &conversation.input.template_kwargs,
-                              &job.chat.thinking_budget));
+  T9_TRY(
+      read_template_kwargs(fields, &conversation.input.template_kwargs, &job.chat.thinking_budget));
   T9_TRY(conversation.choice, read_tool_choice(field_of(body, "tool_choice")));
   T9_TRY(read_conversation(fields, body, service, &job.reply, &conversation));
   T9_TRY(fields.status());

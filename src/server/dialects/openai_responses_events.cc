@@ -78,13 +78,12 @@ void ResponseEvents::begin(const Json& item) {
   type_ = item["type"].get<std::string>();
   emit("response.output_item.added", {{"output_index", index_}, {"item", item}});
   if (type_ == "message") {
-    emit_of_item("response.content_part.added",
-                 {{"content_index", 0},
-                  {"part",
-                   {{"type", "output_text"},
-                    {"annotations", Json::array()},
-                    {"logprobs", Json::array()},
-                    {"text", ""}}}});
+    emit_of_item("response.content_part.added", {{"content_index", 0},
+                                                 {"part",
+                                                  {{"type", "output_text"},
+                                                   {"annotations", Json::array()},
+                                                   {"logprobs", Json::array()},
+                                                   {"text", ""}}}});
   } else if (type_ == "reasoning") {
     emit_of_item("response.reasoning_summary_part.added",
                  {{"summary_index", 0}, {"part", {{"type", "summary_text"}, {"text", ""}}}});
@@ -130,7 +129,8 @@ Json opened_item(const Json& item) {
     if (out.contains(list)) out[list] = Json::array();
   }
   for (const char* text : {"arguments", "input"}) {
-    if (out.contains(text)) out[text] = out["type"] == "tool_search_call" ? Json::object() : Json("");
+    if (out.contains(text))
+      out[text] = out["type"] == "tool_search_call" ? Json::object() : Json("");
   }
   out.erase("encrypted_content");
   return out;
@@ -145,7 +145,8 @@ void replay_response(const Json& response, const StoredResponse& stored, int64_t
   Json running = response;
   running["status"] = "in_progress";
   running["output"] = Json::array();
-  for (const char* later : {"completed_at", "incomplete_details", "usage"}) running[later] = nullptr;
+  for (const char* later : {"completed_at", "incomplete_details", "usage"})
+    running[later] = nullptr;
   auto sign = stored.keep_alives.begin();
   const auto keep_alive = [&] {
     for (; sign != stored.keep_alives.end() && *sign == events.n_events(); ++sign)

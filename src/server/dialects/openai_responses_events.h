@@ -33,7 +33,7 @@ class ResponseEvents {
 
   Write write_;
   uint64_t sequence_ = 0;
-  uint64_t index_ = 0;  // of the item that is open, or comes next
+  uint64_t index_ = 0;     // of the item that is open, or comes next
   std::string id_, type_;  // of the open item
 };
 

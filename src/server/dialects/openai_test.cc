@@ -175,8 +175,7 @@ TEST_F(OpenAiTest, SuffixFillsInTheMiddle) {
   service_ = Service::create(engine_, {}).value();
   EXPECT_EQ(error_param(*complete(R"("prompt": [97], "suffix": "b")")), "suffix");
   EXPECT_EQ(error_param(*complete(R"("prompt": "a", "suffix": 5)")), "suffix");
-  EXPECT_EQ(error_param(*complete(
-                R"("prompt": "a", "suffix": "b", "echo": true, "logprobs": 1)")),
+  EXPECT_EQ(error_param(*complete(R"("prompt": "a", "suffix": "b", "echo": true, "logprobs": 1)")),
             "suffix");
   EXPECT_TRUE(engine_.submitted.empty());
   auto exchange = complete(R"("prompt": ["a", "c"], "suffix": "b", "echo": true)");
