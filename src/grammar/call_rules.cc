@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "grammar/growing_json.h"
 #include "grammar/rules.h"
 #include "grammar/validate.h"
 
@@ -86,11 +87,12 @@ class CallConstraint final : public Constraint {
         return false;
       }
       matcher_ = std::move(matcher);
+      grown_.emplace();
       tool_ = &*tool;
       const std::string opened = std::exchange(tail_, {});
       T9_TRY(const bool keeps, arguments_grew(begun, 0));
       if (keeps) return true;
-      matcher_.reset();
+      leave();
       tail_ = opened.substr(0, n_before);
       return false;
     }
@@ -100,29 +102,37 @@ class CallConstraint final : public Constraint {
 
   // n_steps: of the matcher, to be taken back when the schema has something against it.
   Result<bool> arguments_grew(std::string_view text, int n_steps) {
-    const auto captures = matcher_->captures();
-    const bool whole = !captures.empty();
+    const bool is_json = grown_->add(text);
     if (tool_->schema != nullptr) {
-      const size_t n_before = written_.size();
-      written_ += text;
-      const std::string_view value =
-          whole ? std::string_view(captures.back().second) : std::string_view(written_);
-      const auto partial = parse_partial(value, whole);
-      const bool keeps = partial && !partial->repeated_key &&
-                         (!partial->has_value || validate(*tool_->schema, partial->value,
-                                                          partial->n_open) != Verdict::kNo);
-      if (!keeps) {
-        written_.resize(n_before);
+      if (!is_json || !keeps_schema()) {
+        grown_.emplace();
+        grown_->add(written_);
+        n_changes_ = grown_->n_changes();
         if (n_steps > 0) T9_TRY(matcher_->roll_back(n_steps));
         return false;
       }
+      written_ += text;
     }
-    if (whole) {
-      matcher_.reset();
-      written_.clear();
+    if (grown_->is_whole()) {
+      leave();
       tail_.assign(text);
     }
     return true;
+  }
+
+  // Asked when something was finished.
+  bool keeps_schema() {
+    if (grown_->repeats_key()) return false;
+    if (std::exchange(n_changes_, grown_->n_changes()) == grown_->n_changes()) return true;
+    return !grown_->has_value() ||
+           validate(*tool_->schema, grown_->value(), grown_->n_open()) != Verdict::kNo;
+  }
+
+  void leave() {
+    matcher_.reset();
+    grown_.reset();
+    written_.clear();
+    n_changes_ = 0;
   }
 
   const std::vector<CallArguments>* tools_;
@@ -131,7 +141,9 @@ class CallConstraint final : public Constraint {
   std::string tail_;                // free: the end of the reply so far
   std::optional<Matcher> matcher_;  // inside arguments
   const CallArguments* tool_ = nullptr;
-  std::string written_;  // of the arguments, with a schema
+  std::optional<GrowingJson> grown_;  // the arguments
+  std::string written_;               // their text, with a schema
+  size_t n_changes_ = 0;
 };
 
 class CallRules final : public Rules, public std::enable_shared_from_this<CallRules> {

@@ -106,8 +106,8 @@ class Translator {
     if (ignores_) {
       out_ += fmt::format("{} ::= ({})*\n", rule("ignored"), fmt::join(ignored_, " | "));
     }
-    out_ += fmt::format("{}text ::= {}{}\n", prefix_, ignores_ ? rule("ignored") + " " : "",
-                        rule_name("start"));
+    out_ += fmt::format("{}text ::= {}{}\n", prefix_,
+                        ignores_ ? fmt::format("{} ", rule("ignored")) : "", rule_name("start"));
     return std::move(out_);
   }
 
@@ -147,7 +147,7 @@ class Translator {
       ignored_.push_back(std::move(terminal));
       return {};
     }
-    return unsupported("%" + name);
+    return unsupported(fmt::format("%{}", name));
   }
 
   Status import() {
@@ -180,7 +180,7 @@ class Translator {
 
   Status define_common(const std::string& name, const std::string& known_as) {
     const auto common = std::ranges::find(kCommon, name, &Common::name);
-    if (common == std::end(kCommon)) return unsupported("common." + name);
+    if (common == std::end(kCommon)) return unsupported(fmt::format("common.{}", name));
     T9_TRY(const RegexNode node, parse_regex(common->pattern));
     define(known_as, to_ebnf(node, spelling_));
     return {};
@@ -282,19 +282,19 @@ class Translator {
       return fmt::format("({}){}", inner, *open == '[' ? "?" : "");
     }
     // What is ignored may stand behind each token of a rule; a terminal is one token.
-    const std::string behind = ignores_ && !in_terminal ? " " + rule("ignored") : "";
+    const std::string behind = ignores_ && !in_terminal ? fmt::format(" {}", rule("ignored")) : "";
     if (now().kind == Kind::kName) {
       const std::string name = now().text;
       if (ahead(1).is("{")) return unsupported("a template");
       if (in_terminal && !is_terminal(name)) return unexpected("a terminal, not a rule");
       used_.emplace(name, now().line);
       ++at_;
-      return rule_name(name) + (is_terminal(name) ? behind : "");
+      return fmt::format("{}{}", rule_name(name), is_terminal(name) ? behind : "");
     }
     if (now().kind != Kind::kString && now().kind != Kind::kRegex)
       return unexpected("a string, a regular expression or a name");
     T9_TRY(const RegexNode node, now().kind == Kind::kString ? string() : regex());
-    return "(" + to_ebnf(node, spelling_) + behind + ")";
+    return fmt::format("({}{})", to_ebnf(node, spelling_), behind);
   }
 
   static RegexNode text_node(std::string_view text) {

@@ -2,18 +2,17 @@
 
 #include <optional>
 
+#include "grammar/growing_json.h"
 #include "grammar/validate.h"
 
 namespace tempo9::grammar {
 namespace {
 
-// Can the text still become a value that keeps the schema? Asked only when something was finished.
-bool may_keep(const Schema& schema, std::string_view text, bool at_end) {
-  const std::optional<PartialJson> partial = parse_partial(text, at_end);
-  if (!partial || partial->repeated_key) return false;
-  if (!partial->has_value) return !at_end;
-  const Verdict verdict = validate(schema, partial->value, partial->n_open);
-  return partial->n_open == 0 ? verdict == Verdict::kYes : verdict != Verdict::kNo && !at_end;
+// Is the text a value that keeps the schema?
+bool keeps_schema(const Schema& schema, std::string_view text) {
+  const std::optional<PartialJson> partial = parse_partial(text, /*at_end=*/true);
+  return partial && !partial->repeated_key && partial->has_value && partial->n_open == 0 &&
+         validate(schema, partial->value) == Verdict::kYes;
 }
 
 class GrammarConstraint final : public Constraint {
@@ -40,7 +39,7 @@ class GrammarConstraint final : public Constraint {
   }
 
   bool can_end() const override {
-    return matcher_.can_end() && (schema_ == nullptr || may_keep(*schema_, text_, true));
+    return matcher_.can_end() && (schema_ == nullptr || keeps_schema(*schema_, text_));
   }
   bool ended() const override { return matcher_.ended(); }
 
@@ -51,24 +50,33 @@ class GrammarConstraint final : public Constraint {
     const size_t n_before = text_.size();
     if (schema_ != nullptr) {
       text_ += text;
-      const bool finishes = text.find_first_of("\",]}: \t\r\n") != std::string_view::npos;
-      if (matcher_.ended()) {
-        good = may_keep(*schema_, text_, true);
-      } else if (finishes) {
-        good = may_keep(*schema_, text_, false);
-      }
+      good = matcher_.ended() ? keeps_schema(*schema_, text_) : grows_well(text);
     }
     if (good && !schemas_.empty() && text.find('}') != std::string_view::npos) good = keep_names();
     if (good) return true;
-    text_.resize(n_before);
+    if (schema_ != nullptr) {
+      text_.resize(n_before);
+      grown_.emplace();
+      grown_->add(text_);
+      n_changes_ = grown_->n_changes();
+    }
     T9_TRY(matcher_.roll_back(1));
     return false;
+  }
+
+  // Can it still become a value that keeps the schema? Asked when something was finished.
+  bool grows_well(std::string_view text) {
+    if (!grown_->add(text) || grown_->repeats_key()) return false;
+    if (std::exchange(n_changes_, grown_->n_changes()) == grown_->n_changes()) return true;
+    if (!grown_->has_value()) return true;
+    const Verdict verdict = validate(*schema_, grown_->value(), grown_->n_open());
+    return grown_->is_whole() ? verdict == Verdict::kYes : verdict != Verdict::kNo;
   }
 
   bool keep_names() const {
     for (const auto& [name, text] : matcher_.captures()) {
       for (const auto& [schema_name, schema] : schemas_) {
-        if (schema_name == name && !may_keep(*schema, text, true)) return false;
+        if (schema_name == name && !keeps_schema(*schema, text)) return false;
       }
     }
     return true;
@@ -77,7 +85,10 @@ class GrammarConstraint final : public Constraint {
   Matcher matcher_;
   std::shared_ptr<const Schema> schema_;
   NamedSchemas schemas_;
-  std::string text_;  // with schema_: the reply so far
+  // With schema_: the reply so far.
+  std::string text_;
+  std::optional<GrowingJson> grown_{std::in_place};
+  size_t n_changes_ = 0;
 };
 
 class GrammarRules final : public Rules {

@@ -103,6 +103,16 @@ TEST_F(SchemaEbnfTest, SchemasMayContainThemselves) {
          {R"({"v":1})", R"({"v":1,"next":{"v":2,"next":{"v":3}}})"}, {R"({"v":1,"next":{}})"});
 }
 
+TEST_F(SchemaEbnfTest, ReferencesAreJsonPointers) {
+  expect(R"({"type":"object","properties":{
+             "a":{"type":"array","items":[{"type":"integer"},{"type":"null"}]},
+             "b":{"$ref":"#/properties/a/items/0"},"c":{"$ref":"#/$defs/x~1y"},
+             "d":{"$ref":"#/%24defs/p~0q"}},"additionalProperties":false,
+             "$defs":{"x/y":{"const":1},"p~q":{"const":2}}})",
+         {R"({"b":7,"c":1,"d":2})", R"({"a":[3,null]})"},
+         {R"({"b":null})", R"({"c":2})", R"({"d":1})", R"({"a":[null]})"});
+}
+
 TEST_F(SchemaEbnfTest, WhatNothingKeepsIsAnError) {
   for (const std::string_view text :
        {"false", R"({"type":"integer","minimum":3,"maximum":2})", R"({"enum":[]})", R"({"not":{}})",

@@ -165,6 +165,7 @@ class ThinkingConstraint final : public Constraint {
   }
 
   Result<bool> inside(const std::vector<SpelledPair>& pairs, std::string_view text) {
+    const size_t n_before = tail_.size();
     tail_ += text;
     const auto closed = find_close(pairs, opened_by_, tail_);
     if (!closed) {
@@ -177,10 +178,14 @@ class ThinkingConstraint final : public Constraint {
     has_thought_ = true;
     begun_ = false;
     n_blanks_ = 0;
-    n_open_.assign(n_open_.size(), 0);
-    tail_.clear();
+    n_open_.assign(n_open_.size(), s_->marks.anywhere ? 0 : -1);
+    std::string before = std::exchange(tail_, {});
     if (behind.empty()) return true;
-    return accept_text(behind);
+    if (&pairs == &s_->by_letter) return accept_text(behind);
+    T9_TRY(const bool fits, inner_->accept_text(behind));
+    state_ = fits ? State::kRest : State::kInside;
+    if (!fits) tail_ = before.substr(0, n_before);
+    return fits;
   }
 
   std::shared_ptr<const Shared> s_;

@@ -37,7 +37,7 @@ class ThinkingTest : public testing::Test {
   }
 
   std::unique_ptr<tokenizer::Tokenizer> tokenizer_ = marked_tokenizer(
-      {"<|channel|>", "<|message|>", "<|end|>", "<|start|>", "[THINK]", "[/THINK]"});
+      {"<|channel|>", "<|message|>", "<|end|>", "<|return|>", "<|call|>", "<|start|>", "[THINK]", "[/THINK]"});
   Result<Compiler> compiler_ = Compiler::make(vocab_of(*tokenizer_));
   TokenId end_ = tokenizer_->eos();
 };
@@ -54,6 +54,7 @@ TEST_F(ThinkingTest, RunsFreeFirst) {
   EXPECT_FALSE(constraint->can_end());
   EXPECT_EQ(feed(*constraint, "</think>\n\n"), 3u);
   EXPECT_FALSE(allowed(*constraint, "\n"));
+  EXPECT_FALSE(allowed(*constraint, "<think>"));
   EXPECT_EQ(feed(*constraint, "{}"), 2u);
   EXPECT_FALSE(allowed(*constraint, "<think>"));
   EXPECT_TRUE(*constraint->accept(end_));
@@ -74,7 +75,7 @@ TEST_F(ThinkingTest, LettersAreNoToken) {
   EXPECT_TRUE(allowed(*spelled, "<"));
   EXPECT_EQ(feed(*spelled, "<thought>{ hm </thought>\n{}"), 27u);
   EXPECT_TRUE(spelled->can_end());
-  EXPECT_EQ(feed(*start(marks("<thought>", "</thought>")), "<thing"), 4u);
+  EXPECT_EQ(feed(*start(marks("<thought>", "</thought>")), "<thing"), 3u);
 }
 
 TEST_F(ThinkingTest, EveryPairOpensAndItsOwnMarkCloses) {
@@ -103,6 +104,7 @@ TEST_F(ThinkingTest, HarmonyThinksAndAnswersInChannels) {
   EXPECT_TRUE(allowed(*constraint, "f"));
   EXPECT_FALSE(allowed(*constraint, "c"));
   EXPECT_EQ(feed(*constraint, "analysis<|message|>so {} it is<|end|><|start|>assistant"), 31u);
+  EXPECT_EQ(feed(*constraint, "<|channel|>analysis<|message|>more<|end|><|start|>assistant"), 25u);
   EXPECT_FALSE(allowed(*constraint, "{"));
   EXPECT_EQ(feed(*constraint, "<|channel|>final<|message|>{}"), 9u);
   EXPECT_TRUE(constraint->can_end());

@@ -40,7 +40,8 @@ Result<CallOpening> open_call(std::string_view format, std::string_view name, bo
   };
   if (in_thinking && !syntax.thinking.empty()) {
     add_marked(syntax.thinking.front().close);
-    add("\n\n", true, false);
+    // Harmony's marks end with the next message's beginning.
+    if (!syntax.thinks_anywhere) add("\n\n", true, false);
   }
   const bool is_json_name =
       syntax.arguments == chat::CallSyntax::Arguments::kJson && syntax.call_begin.ends_with('"');

@@ -84,3 +84,46 @@ def test_wrong_budgets_are_named(thinker, door, fields, name):
     path, body, _ = door
     reply = httpx.post(thinker.url + path, json={"model": "m", **body, **fields}, timeout=60)
     assert reply.status_code == 400 and name in reply.text, reply.text
+
+
+# Ten tokens more where thinking is off: what reached the template is seen in the size of the prompt.
+TEMPLATE = """{% for m in messages %}{{ m.content }}{% endfor %}
+{%- if enable_thinking is defined and enable_thinking is false %}0123456789{% endif %}"""
+
+
+@pytest.fixture(scope="module")
+def switched(tmp_path_factory):
+    from conftest import Server
+
+    folder = tmp_path_factory.mktemp("switched")
+    (folder / "script.jsonl").write_text('{"text": "Done."}\n')
+    (folder / "template.jinja").write_text(TEMPLATE)
+    server = Server("serve", "--script", folder / "script.jsonl", "--chat-template-file", folder / "template.jinja")
+    yield server
+    assert server.stop() == 0
+
+
+def prompt_size(server, door, fields):
+    path, body, read = door
+    reply = httpx.post(server.url + path, json={"model": "m", **body, **fields}, timeout=60).json()
+    assert read(reply)[1] == "Done."
+    usage = reply.get("usage", {})
+    return usage.get("prompt_tokens") or usage.get("input_tokens") or reply["prompt_eval_count"]
+
+
+@pytest.mark.parametrize("door, fields", [
+    (CHAT, {"reasoning_effort": "none"}),
+    (CHAT, {"reasoning": {"effort": "none"}}),
+    (CHAT, {"reasoning": {"enabled": False}}),
+    (CHAT, {"enable_thinking": False}),
+    (CHAT, {"chat_template_kwargs": {"enable_thinking": False}}),
+    (CHAT, {"thinking": {"type": "disabled"}}),
+    (RESPONSES, {"reasoning": {"effort": "none"}}),
+    (ANTHROPIC, {"thinking": {"type": "disabled"}}),
+    (ANTHROPIC, {}),
+    (OLLAMA, {"think": False}),
+    (OLLAMA, {"think": 0}),
+])
+def test_every_off_switch_reaches_the_template(switched, door, fields):
+    on = {"thinking": {"type": "adaptive"}} if door is ANTHROPIC else {}
+    assert prompt_size(switched, door, fields) == prompt_size(switched, door, on) + 10
