@@ -46,8 +46,8 @@ Result<Subject> make(const std::string& path, size_t content_bytes) {
   out.rules = grammar::grammar_rules(std::move(compiled), std::move(schema));
   std::string content;
   while (content.size() < content_bytes)
-    content += fmt::format("def f{}(a, b):\\n    return [a + b, {{\\\"k\\\": a * {}}}]\\n\\n", content.size(),
-                           content.size() % 97);
+    content += fmt::format("def f{}(a, b):\\n    return [a + b, {{\\\"k\\\": a * {}}}]\\n\\n",
+                           content.size(), content.size() % 97);
   const std::string text = fmt::format(
       R"({{"path": "src/tools/make.py", "mode": "create", "lines": [1, 5, 12, 40], "content": "{}"}})",
       content);
@@ -66,9 +66,9 @@ void hold(benchmark::State& state, const std::string& path) {
         return state.SkipWithError("the reply is not held");
     }
   }
-  state.counters["per_token"] =
-      benchmark::Counter(static_cast<double>(subject->reply.size()),
-                         benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["per_token"] = benchmark::Counter(
+      static_cast<double>(subject->reply.size()),
+      benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
   state.counters["tokens"] = static_cast<double>(subject->reply.size());
 }
 

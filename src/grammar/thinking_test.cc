@@ -36,8 +36,9 @@ class ThinkingTest : public testing::Test {
     return (mask[id / 32] >> (id % 32) & 1) != 0;
   }
 
-  std::unique_ptr<tokenizer::Tokenizer> tokenizer_ = marked_tokenizer(
-      {"<|channel|>", "<|message|>", "<|end|>", "<|return|>", "<|call|>", "<|start|>", "[THINK]", "[/THINK]"});
+  std::unique_ptr<tokenizer::Tokenizer> tokenizer_ =
+      marked_tokenizer({"<|channel|>", "<|message|>", "<|end|>", "<|return|>", "<|call|>",
+                        "<|start|>", "[THINK]", "[/THINK]"});
   Result<Compiler> compiler_ = Compiler::make(vocab_of(*tokenizer_));
   TokenId end_ = tokenizer_->eos();
 };
@@ -89,8 +90,8 @@ TEST_F(ThinkingTest, EveryPairOpensAndItsOwnMarkCloses) {
 
 // A form has a header of its own, which begins as thinking does.
 TEST_F(ThinkingTest, HarmonyThinksAndAnswersInChannels) {
-  const ThinkingMarks harmony =
-      marks("<|channel|>analysis<|message|>", "<|end|><|start|>assistant");
+  ThinkingMarks harmony = marks("<|channel|>analysis<|message|>", "<|end|><|start|>assistant");
+  harmony.anywhere = true;
   constexpr std::string_view kFinal = "<|channel|>final<|message|>";
   auto direct = start(harmony, kFinal);
   EXPECT_TRUE(allowed(*direct, "<|channel|>"));

@@ -235,13 +235,11 @@ bool Connection::on_header() {
 
 Request Connection::make_request(bool with_body) {
   auto& message = parser_->get();
-  const auto header = [&message](const char* name) {
-    const auto value = message[name];
-    return std::string(value.data(), value.size());
-  };
+  const auto text = [](auto view) { return std::string(view.data(), view.size()); };
+  const auto header = [&](const char* name) { return text(message[name]); };
   Request request;
-  request.method = std::string(message.method_string().data(), message.method_string().size());
-  const std::string_view target(message.target().data(), message.target().size());
+  request.method = text(message.method_string());
+  const std::string target = text(message.target());
   request.path = target_path(target);
   request.query = target_query(target);
   request.host = header("Host");
