@@ -108,6 +108,8 @@ def prompt_size(server, door, fields):
     reply = httpx.post(server.url + path, json={"model": "m", **body, **fields}, timeout=60).json()
     assert read(reply)[1] == "Done."
     usage = reply.get("usage", {})
+    if path == "/v1/messages":
+        return sum(usage[key] for key in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"))
     return usage.get("prompt_tokens") or usage.get("input_tokens") or reply["prompt_eval_count"]
 
 
