@@ -47,8 +47,8 @@ class ThinkingBudgetTest : public testing::Test {
     return said;
   }
 
-  std::unique_ptr<tokenizer::Tokenizer> tokenizer_ =
-      marked_tokenizer({"<|channel|>", "<|message|>", "<|end|>", "<|return|>", "<|call|>", "<|start|>"});
+  std::unique_ptr<tokenizer::Tokenizer> tokenizer_ = marked_tokenizer(
+      {"<|channel|>", "<|message|>", "<|end|>", "<|return|>", "<|call|>", "<|start|>"});
   Result<Compiler> compiler_ = Compiler::make(vocab_of(*tokenizer_));
 };
 
