@@ -40,7 +40,7 @@ struct CallSyntax {
   // Harmony's messages are so.
   bool thinks_anywhere = false;
   std::string_view text_begin;
-  std::vector<std::string_view> marks;  // those of thinking among them
+  std::vector<std::string_view> marks;
   // Marks that end the reply when a call is complete, behind the last piece (Harmony's <|call|>).
   // Several calls in one reply are then not possible.
   bool ends_reply = false;

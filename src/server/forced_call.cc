@@ -39,9 +39,13 @@ Result<CallOpening> open_call(std::string_view format, std::string_view name, bo
     add(std::string(text.substr(begin)), true, false);
   };
   if (in_thinking && !syntax.thinking.empty()) {
-    add_marked(syntax.thinking.front().close);
-    // Harmony's marks end with the next message's beginning.
-    if (!syntax.thinks_anywhere) add("\n\n", true, false);
+    const std::string_view close = syntax.thinking.front().close;
+    if (syntax.thinks_anywhere) {  // Harmony's is made of several, and begins the next message
+      add_marked(close);
+    } else {
+      add(std::string(close), true, true);
+      add("\n\n", true, false);
+    }
   }
   const bool is_json_name =
       syntax.arguments == chat::CallSyntax::Arguments::kJson && syntax.call_begin.ends_with('"');

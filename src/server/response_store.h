@@ -19,8 +19,8 @@ struct StoredResponse {
   std::vector<std::string> item_ids;  // of items and output: what item_reference may name
   // How it was streamed: of each output item the bytes of its deltas, and the numbers of the events
   // that only said that it is alive.
-  std::vector<std::vector<uint32_t>> deltas;
-  std::vector<uint64_t> keep_alives;
+  std::vector<std::vector<uint32_t>> deltas = {};
+  std::vector<uint64_t> keep_alives = {};
 };
 
 // Any thread.

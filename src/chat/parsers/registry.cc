@@ -92,16 +92,8 @@ bool ends_with_thinking_mark(std::string_view text) { return !open_thinking(text
 
 Result<CallSyntax> call_syntax(std::string_view name) {
   T9_TRY(OutputFormat format, find_format(name));
-  CallSyntax& syntax = format.syntax;
-  syntax.thinking = format.thinking;
-  for (const ThinkingMarks& pair : syntax.thinking) {
-    // Harmony's are made of its other marks.
-    const bool is_known =
-        std::any_of(syntax.marks.begin(), syntax.marks.end(),
-                    [&](std::string_view mark) { return pair.open.starts_with(mark); });
-    if (!is_known) syntax.marks.insert(syntax.marks.end(), {pair.open, pair.close});
-  }
-  return std::move(syntax);
+  format.syntax.thinking = format.thinking;
+  return std::move(format.syntax);
 }
 
 bool ParsedReply::operator==(const ParsedReply& other) const {
