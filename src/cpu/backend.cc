@@ -53,7 +53,12 @@ class CpuBackend final : public ops::Backend {
   void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override {
     arena_.copy(from, to, n_tokens);
   }
-  void drop_page(ops::PageId page) override { arena_.drop(page); }
+  void copy_part(ops::PageId from, ops::PageId to, size_t page_class) override {
+    arena_.copy_part(from, to, page_class);
+  }
+  void drop_part(ops::PageId page, size_t page_class) override {
+    arena_.drop_part(page, page_class);
+  }
   void read_page(ops::PageId page, std::span<uint8_t> out) const override {
     arena_.read(page, out);
   }
@@ -341,7 +346,7 @@ AttentionArgs CpuBackend::attention_args(const ops::Attention& op, uint32_t item
   args.softcap = op.softcap;
   if (op.sinks) args.sinks = vector(op.sinks) + size_t{kv_head} * args.n_group_heads;
   args.arena = arena_.head_of_all(place, kv_head);
-  args.page_stride = arena_.page_bytes();
+  args.page_stride = arena_.page_stride(place);
   args.v_offset = place.head.v_offset();
   args.pages = batch_->sequences[rows.sequence].pages.data();
   args.scratch = scratch_.data() + scratch_bytes_ * thread;

@@ -22,10 +22,12 @@ Result<const KernelTable*> select_kernels(std::string_view name);
 
 // The version of what all tables compute alike (docs/determinism.md) and of the page layout. To be
 // raised with every change of either, or pages on disk would be taken for what they are not.
-inline constexpr std::string_view kNumerics = "cpu-1";
+inline constexpr std::string_view kNumerics = "cpu-2";
 
-// Of one page of 32 tokens, all layers.
-uint64_t kv_page_bytes(const ops::Program& program, ops::KvType type);
+// What a page of 32 tokens takes, by class of KV layers: the one that is read to the end first, then
+// by window.
+std::vector<ops::PageClass> kv_page_classes(const ops::Program& program, ops::KvType type);
+uint64_t kv_page_bytes(const ops::Program& program, ops::KvType type);  // of all classes
 
 // Packs the weights (the program's file may be closed afterwards), plans buffers, reserves the KV
 // arena. Errors: kInvalidArgument (isa), kUnsupported (a weight type that no kernel reads),

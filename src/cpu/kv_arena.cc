@@ -1,18 +1,27 @@
 #include "cpu/kv_arena.h"
 
+#include <algorithm>
+
 #include "cpu/cpu.h"
 
 namespace tempo9::cpu {
 
 Status KvArena::reserve(const ops::Program& program, ops::KvType type, uint32_t n_pages) {
-  size_t offset = 0;
-  for (const ops::KvLayer& layer : program.kv_layers) {
-    const KvLayout head = kv_layout(static_cast<KvFormat>(type), layer.head_dim);
-    layers_.push_back({offset, head, layer.n_kv_heads});
-    offset += head.bytes() * layer.n_kv_heads;
-  }
+  classes_ = kv_page_classes(program, type);
+  bases_.assign(1, 0);
+  for (const ops::PageClass& c : classes_) bases_.push_back(bases_.back() + c.bytes * n_pages);
   page_bytes_ = kv_page_bytes(program, type);
-  T9_TRY(memory_, Memory::reserve(page_bytes_ * n_pages));
+  const std::vector<uint32_t> windows = ops::kv_windows(program);
+  std::vector<size_t> offsets(classes_.size(), 0);
+  for (size_t i = 0; i < windows.size(); ++i) {
+    const ops::KvLayer& layer = program.kv_layers[i];
+    const auto page_class = static_cast<size_t>(
+        std::ranges::find(classes_, windows[i], &ops::PageClass::window) - classes_.begin());
+    const KvLayout head = kv_layout(static_cast<KvFormat>(type), layer.head_dim);
+    layers_.push_back({page_class, offsets[page_class], head, layer.n_kv_heads});
+    offsets[page_class] += head.bytes() * layer.n_kv_heads;
+  }
+  T9_TRY(memory_, Memory::reserve(bases_.back()));
   return {};
 }
 
@@ -21,6 +30,20 @@ void KvArena::copy(ops::PageId from, ops::PageId to, uint32_t n_tokens) {
     for (uint32_t i = 0; i < layer.n_heads; ++i) {
       copy_kv_keys(layer.head, head(from, layer, i), head(to, layer, i), n_tokens);
     }
+  }
+}
+
+void KvArena::read(ops::PageId page, std::span<uint8_t> out) const {
+  for (size_t c = 0; c < classes_.size(); ++c) {
+    std::memcpy(out.data(), part(page, c), classes_[c].bytes);
+    out = out.subspan(classes_[c].bytes);
+  }
+}
+
+void KvArena::write(ops::PageId page, std::span<const uint8_t> bytes) {
+  for (size_t c = 0; c < classes_.size(); ++c) {
+    std::memcpy(part(page, c), bytes.data(), classes_[c].bytes);
+    bytes = bytes.subspan(classes_[c].bytes);
   }
 }
 

@@ -1,5 +1,5 @@
-// The memory of all KV pages, and where a layer's heads lie in a page. Reserved address space:
-// memory is touched when a page is written, and given back by drop().
+// The memory of all KV pages, and where a layer's heads lie in a page's part. Reserved address space:
+// memory is touched when a page is written, and given back by drop_part(); reads as zeros then.
 #pragma once
 
 #include <cstring>
@@ -14,9 +14,10 @@ namespace tempo9::cpu {
 
 class KvArena {
  public:
-  // A KV layer's place in a page: its heads follow each other.
+  // A KV layer's place in its class's part of a page: its heads follow each other.
   struct LayerPlace {
-    size_t offset = 0;  // from the page's start
+    size_t page_class = 0;
+    size_t offset = 0;  // from the part's start
     KvLayout head;
     uint32_t n_heads = 0;
   };
@@ -24,30 +25,38 @@ class KvArena {
   // Errors: kResourceExhausted.
   Status reserve(const ops::Program& program, ops::KvType type, uint32_t n_pages);
 
+  std::span<const ops::PageClass> classes() const { return classes_; }
   size_t page_bytes() const { return page_bytes_; }
   const LayerPlace& layer(size_t index) const { return layers_[index]; }
-  // One kv head of a layer of page 0; other pages' are page_bytes() apart.
+  // One kv head of a layer of page 0; other pages' are page_stride() apart.
   const uint8_t* head_of_all(const LayerPlace& layer, uint32_t kv_head) const {
-    return memory_.data() + layer.offset + layer.head.bytes() * kv_head;
+    return head(0, layer, kv_head);
   }
+  size_t page_stride(const LayerPlace& layer) const { return classes_[layer.page_class].bytes; }
   uint8_t* head(ops::PageId page, const LayerPlace& layer, uint32_t kv_head) const {
-    return at(page) + layer.offset + layer.head.bytes() * kv_head;
+    return part(page, layer.page_class) + layer.offset + layer.head.bytes() * kv_head;
   }
 
   void copy(ops::PageId from, ops::PageId to, uint32_t n_tokens);
-  void drop(ops::PageId page) { memory_.release(page * page_bytes_, page_bytes_); }
-  void read(ops::PageId page, std::span<uint8_t> out) const {
-    std::memcpy(out.data(), at(page), page_bytes_);
+  void copy_part(ops::PageId from, ops::PageId to, size_t page_class) {
+    std::memcpy(part(to, page_class), part(from, page_class), classes_[page_class].bytes);
   }
-  void write(ops::PageId page, std::span<const uint8_t> bytes) {
-    std::memcpy(at(page), bytes.data(), page_bytes_);
+  void drop_part(ops::PageId page, size_t page_class) {
+    const size_t n_bytes = classes_[page_class].bytes;
+    memory_.release(bases_[page_class] + page * n_bytes, n_bytes);
   }
+  void read(ops::PageId page, std::span<uint8_t> out) const;
+  void write(ops::PageId page, std::span<const uint8_t> bytes);
 
  private:
-  uint8_t* at(ops::PageId page) const { return memory_.data() + page * page_bytes_; }
+  uint8_t* part(ops::PageId page, size_t page_class) const {
+    return memory_.data() + bases_[page_class] + page * classes_[page_class].bytes;
+  }
 
   Memory memory_;
   size_t page_bytes_ = 0;
+  std::vector<ops::PageClass> classes_;
+  std::vector<size_t> bases_;  // where each class's parts begin
   std::vector<LayerPlace> layers_;
 };
 

@@ -1,18 +1,32 @@
 #include "cpu/kv_layout.h"
 
 #include <cstring>
+#include <map>
 
 #include "cpu/cpu.h"
 
 namespace tempo9::cpu {
 
+std::vector<ops::PageClass> kv_page_classes(const ops::Program& program, ops::KvType type) {
+  const std::vector<uint32_t> windows = ops::kv_windows(program);
+  std::map<uint32_t, uint64_t> bytes;  // by window
+  for (size_t i = 0; i < windows.size(); ++i) {
+    const ops::KvLayer& layer = program.kv_layers[i];
+    bytes[windows[i]] +=
+        kv_layout(static_cast<KvFormat>(type), layer.head_dim).bytes() * layer.n_kv_heads;
+  }
+  constexpr uint64_t kSystemPage = 4096;  // so that a part's memory can be given back alone
+  std::vector<ops::PageClass> classes;
+  for (const auto& [window, n] : bytes) {
+    classes.push_back({window, (n + kSystemPage - 1) / kSystemPage * kSystemPage});
+  }
+  return classes;
+}
+
 uint64_t kv_page_bytes(const ops::Program& program, ops::KvType type) {
   uint64_t total = 0;
-  for (const ops::KvLayer& layer : program.kv_layers) {
-    total += kv_layout(static_cast<KvFormat>(type), layer.head_dim).bytes() * layer.n_kv_heads;
-  }
-  constexpr uint64_t kSystemPage = 4096;  // so that a page's memory can be given back alone
-  return (total + kSystemPage - 1) / kSystemPage * kSystemPage;
+  for (const ops::PageClass& c : kv_page_classes(program, type)) total += c.bytes;
+  return total;
 }
 
 void copy_kv_keys(const KvLayout& layout, const uint8_t* from, uint8_t* to, uint32_t n_keys) {

@@ -51,7 +51,8 @@ class TimedBackend final : public ops::Backend {
     inner_.copy_page(from, to, n_tokens);
     filled_[to] = filled_[from] & static_cast<uint32_t>((uint64_t{1} << n_tokens) - 1);
   }
-  void drop_page(ops::PageId) override {}
+  void copy_part(ops::PageId, ops::PageId, size_t) override {}
+  void drop_part(ops::PageId, size_t) override {}
   void read_page(ops::PageId, std::span<uint8_t>) const override {}
   void write_page(ops::PageId, std::span<const uint8_t>) override {}
   std::string_view numerics() const override { return "timed"; }

@@ -76,7 +76,7 @@ StepLoopOptions loop_options(const EngineOptions& asked, const Capacity& capacit
   options.limits.max_batch = asked.max_batch;
   options.limits.max_rows = std::max(asked.max_rows, asked.max_batch);
   options.limits.max_logit_rows = asked.max_batch + kPromptLogitRows;
-  options.n_pages = capacity.n_pages;
+  options.cache = capacity.cache;
   options.max_length = capacity.length.max_length;
   options.cache_secret = {random_bits(), random_bits()};
   return options;
@@ -91,6 +91,14 @@ uint32_t count_ids(const ops::Program& program, size_t n_tokens) {
     }
   }
   return n_ids;
+}
+
+std::vector<kv::PageClass> page_classes(const ops::Program& program, ops::KvType type) {
+  std::vector<kv::PageClass> classes;
+  for (const ops::PageClass& c : cpu::kv_page_classes(program, type)) {
+    classes.push_back({c.window, c.bytes});
+  }
+  return classes;
 }
 
 uint64_t default_memory() { return memory_limit() / 10 * 9; }
@@ -129,7 +137,8 @@ std::unique_ptr<kv::DiskTier> open_disk(const EngineOptions& options, const ops:
 class NoCopier final : public kv::PageCopier {
  public:
   void copy_page(kv::PageId, kv::PageId, uint32_t) override {}
-  void drop_page(kv::PageId) override {}
+  void copy_part(kv::PageId, kv::PageId, size_t) override {}
+  void drop_part(kv::PageId, size_t) override {}
 };
 
 }  // namespace
@@ -151,8 +160,11 @@ Result<EngineParts> build_script_parts(const EngineOptions& options) {
   // Page numbers cost next to nothing: as many as could ever be asked for.
   constexpr uint64_t kPageBytes = 512;
   T9_TRY(const Capacity capacity,
-         choose_capacity(choose_length(options.max_length, declared), options.max_batch, kPageBytes,
-                         uint64_t{64} << 20));
+         choose_capacity(choose_length(options.max_length, declared),
+                         {.max_batch = options.max_batch,
+                          .max_rows = options.max_rows,
+                          .classes = {{0, kPageBytes}},
+                          .memory_bytes = uint64_t{64} << 20}));
   parts.info.max_length = capacity.length.max_length;
   parts.info.warning = capacity.length.warning;
   parts.info.backend = "script";
@@ -180,9 +192,11 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
 
   const uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : default_memory();
   T9_TRY(const Capacity capacity,
-         choose_capacity(choose_length(options.max_length, declared), options.max_batch,
-                         cpu::kv_page_bytes(program, kv_type),
-                         left_for_kv(limit, open.info.file_bytes)));
+         choose_capacity(choose_length(options.max_length, declared),
+                         {.max_batch = options.max_batch,
+                          .max_rows = std::max(options.max_rows, options.max_batch),
+                          .classes = page_classes(program, kv_type),
+                          .memory_bytes = left_for_kv(limit, open.info.file_bytes)}));
 
   EngineParts parts;
   parts.loop = loop_options(options, capacity);
@@ -190,7 +204,7 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   backend_options.n_threads = options.n_threads > 0 ? options.n_threads : usable_cpus().n_cpus;
   backend_options.max_rows = parts.loop.limits.max_rows;
   backend_options.max_logit_rows = parts.loop.limits.max_logit_rows;
-  backend_options.max_pages = capacity.n_pages;
+  backend_options.max_pages = capacity.cache.n_pages;
   backend_options.kv_type = kv_type;
   backend_options.isa = options.isa;
   // Hashed while the weights are packed: both read the file once.
@@ -207,7 +221,6 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
     parts.loop.backend = backend.get();
     parts.loop.cache_secret = parts.disk->secret();
   }
-  parts.loop.page_bytes = backend->page_bytes();
   parts.loop.available_memory = [] { return available_memory(); };
   parts.loop.memory_reserve = memory_limit() / kReservedShare;
 

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/engine.h"
 #include "engine/threaded_engine.h"
 #include "gguf/gguf.h"
+#include "kv/cache.h"
 #include "ops/backend.h"
 #include "ops/program.h"
 #include "ops/roof.h"
@@ -30,15 +32,20 @@ struct Length {
 };
 Length choose_length(uint32_t asked, uint32_t declared);
 
-// KV pages for max_batch requests of max_length, fewer when memory (bytes left for KV) does not
-// hold them; then a single request's length may shrink too, with a warning. Errors:
+// KV memory for max_batch requests of max_length, less when memory (bytes left for KV) does not
+// hold that; then a single request's length may shrink too, with a warning. Errors:
 // kResourceExhausted when memory does not hold a useful length.
 struct Capacity {
-  uint32_t n_pages = 0;
+  kv::CacheOptions cache;
   Length length;
 };
-Result<Capacity> choose_capacity(Length length, uint32_t max_batch, uint64_t page_bytes,
-                                 uint64_t memory);
+struct CapacityAsked {
+  uint32_t max_batch = 1;
+  uint32_t max_rows = 1;  // of a step
+  std::vector<kv::PageClass> classes;
+  uint64_t memory_bytes = 0;
+};
+Result<Capacity> choose_capacity(Length length, const CapacityAsked& asked);
 
 // Parts of an engine that plays options.script_path.
 Result<EngineParts> build_script_parts(const EngineOptions& options);

@@ -11,6 +11,7 @@ namespace {
 
 // Shorter than this no chat fits, and a start-up error serves better.
 constexpr uint32_t kUsefulLength = 512;
+constexpr uint64_t kMaxPages = uint64_t{1} << 24;
 
 uint32_t pages_for(uint32_t n_tokens) { return (n_tokens + kv::kPageTokens - 1) / kv::kPageTokens; }
 
@@ -53,19 +54,38 @@ Length choose_length(uint32_t asked, uint32_t declared) {
   return length;
 }
 
-Result<Capacity> choose_capacity(Length length, uint32_t max_batch, uint64_t page_bytes,
-                                 uint64_t memory) {
-  const uint64_t wanted = uint64_t{pages_for(length.max_length)} * max_batch;
-  const uint64_t n_pages = std::min({wanted, memory / page_bytes, uint64_t{1} << 24});
-  if (n_pages < pages_for(std::min(length.max_length, kUsefulLength))) {
+Result<Capacity> choose_capacity(Length length, const CapacityAsked& asked) {
+  kv::CacheOptions cache{.classes = asked.classes, .step_tokens = asked.max_rows};
+  uint64_t page_bytes = 0, full_bytes = 0;
+  for (const kv::PageClass& c : cache.classes) {
+    page_bytes += c.bytes;
+    if (c.window == 0) full_bytes += c.bytes;
+  }
+  const uint64_t memory = asked.memory_bytes;
+  const uint64_t wanted = uint64_t{pages_for(length.max_length)} * asked.max_batch;
+  uint64_t n_pages = std::min(wanted, kMaxPages);
+  if (full_bytes > 0) n_pages = std::min(n_pages, memory / full_bytes);
+  cache.n_pages = static_cast<uint32_t>(n_pages);
+  cache.memory_bytes = std::min(memory / page_bytes * page_bytes, wanted * page_bytes);
+
+  // How many pages a request can come to.
+  uint64_t longest = std::min<uint64_t>(n_pages, pages_for(length.max_length));
+  if (sequence_bytes(cache, longest * kv::kPageTokens) > cache.memory_bytes) {
+    uint64_t too_long = longest;
+    for (longest = 0; longest + 1 < too_long;) {
+      const uint64_t middle = (longest + too_long) / 2;
+      const bool fits = sequence_bytes(cache, middle * kv::kPageTokens) <= cache.memory_bytes;
+      (fits ? longest : too_long) = middle;
+    }
+  }
+  const auto n_tokens = static_cast<uint32_t>(longest * kv::kPageTokens);
+  if (longest < pages_for(std::min(length.max_length, kUsefulLength))) {
     return make_error(ErrorCode::kResourceExhausted,
                       "memory: {} MiB are left for the KV cache beside the weights, enough for {} "
                       "tokens, expected at least {}; raise --memory or take a smaller model",
-                      memory >> 20, n_pages * kv::kPageTokens,
-                      std::min(length.max_length, kUsefulLength));
+                      memory >> 20, n_tokens, std::min(length.max_length, kUsefulLength));
   }
-  Capacity capacity{static_cast<uint32_t>(n_pages), std::move(length)};
-  const auto n_tokens = static_cast<uint32_t>(n_pages * kv::kPageTokens);
+  Capacity capacity{std::move(cache), std::move(length)};
   if (n_tokens < capacity.length.max_length) {
     capacity.length.warning += fmt::format(
         "{}memory holds {} tokens of the {} asked for: requests may be that long at most",

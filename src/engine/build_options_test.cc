@@ -17,22 +17,42 @@ TEST(BuildOptions, LengthIsTheSmallerOf32768AndTheFilesUnlessAsked) {
 }
 
 TEST(BuildOptions, PagesForTheBatchAsFarAsMemoryGoes) {
-  const auto all = choose_capacity({1000, ""}, 4, 1 << 20, uint64_t{1} << 40);
+  const auto choose = [](Length length, uint64_t memory_mib) {
+    return choose_capacity(std::move(length), {.max_batch = 4,
+                                               .max_rows = 64,
+                                               .classes = {{0, 1 << 20}},
+                                               .memory_bytes = memory_mib << 20});
+  };
+  const auto all = choose({1000, ""}, 1 << 20);
   ASSERT_TRUE(all);
-  EXPECT_EQ(all->n_pages, 4u * 32u);
-  const auto some = choose_capacity({1000, ""}, 4, 1 << 20, uint64_t{50} << 20);
+  EXPECT_EQ(all->cache.n_pages, 4u * 32u);
+  const auto some = choose({1000, ""}, 50);
   ASSERT_TRUE(some);
-  EXPECT_EQ(some->n_pages, 50u);
+  EXPECT_EQ(some->cache.n_pages, 50u);
   EXPECT_EQ(some->length.max_length, 1000u);
   EXPECT_EQ(some->length.warning, "");
-  const auto less = choose_capacity({1000, "first"}, 4, 1 << 20, uint64_t{20} << 20);
+  const auto less = choose({1000, "first"}, 20);
   ASSERT_TRUE(less);
   EXPECT_EQ(less->length.max_length, 640u);
   EXPECT_TRUE(less->length.warning.starts_with("first; memory holds 640 tokens of the 1000"));
-  const auto none = choose_capacity({1000, ""}, 4, 1 << 20, uint64_t{8} << 20);
+  const auto none = choose({1000, ""}, 8);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::kResourceExhausted);
   EXPECT_NE(none.error().message.find("--memory"), std::string::npos);
+}
+
+// Layers with windows cost a long request no more than a short one.
+TEST(BuildOptions, WindowsLeaveRoomForLongerRequests) {
+  const CapacityAsked asked{.max_batch = 2,
+                            .max_rows = 64,
+                            .classes = {{0, 1 << 20}, {128, 9 << 20}},
+                            .memory_bytes = uint64_t{200} << 20};
+  // Pages that a window of 128 and a step of 64 reach: 7, 63 MiB; 137 MiB are left for the others.
+  const auto capacity = choose_capacity({32 * 200, ""}, asked);
+  ASSERT_TRUE(capacity);
+  EXPECT_EQ(capacity->length.max_length, 32u * 137);
+  EXPECT_EQ(capacity->cache.n_pages, 200u);
+  EXPECT_EQ(capacity->cache.memory_bytes, uint64_t{200} << 20);
 }
 
 TEST(BuildOptions, WrongOptionsAreNamed) {

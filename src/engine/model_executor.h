@@ -62,7 +62,12 @@ class BackendCopier final : public kv::PageCopier {
   void copy_page(kv::PageId from, kv::PageId to, uint32_t n_tokens) override {
     backend_->copy_page(from, to, n_tokens);
   }
-  void drop_page(kv::PageId page) override { backend_->drop_page(page); }
+  void copy_part(kv::PageId from, kv::PageId to, size_t page_class) override {
+    backend_->copy_part(from, to, page_class);
+  }
+  void drop_part(kv::PageId page, size_t page_class) override {
+    backend_->drop_part(page, page_class);
+  }
 
  private:
   ops::Backend* backend_;

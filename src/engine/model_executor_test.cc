@@ -23,7 +23,8 @@ class StubBackend final : public ops::Backend {
   void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override {
     copied = {from, to, n_tokens};
   }
-  void drop_page(ops::PageId) override {}
+  void copy_part(ops::PageId, ops::PageId, size_t) override {}
+  void drop_part(ops::PageId, size_t) override {}
   void read_page(ops::PageId, std::span<uint8_t>) const override {}
   void write_page(ops::PageId, std::span<const uint8_t>) override {}
   std::string_view numerics() const override { return "stub"; }

@@ -31,7 +31,8 @@ struct Process {
     executor.emplace(std::make_unique<testing::FakeBackend>(n_pages, kVocab), kVocab,
                      static_cast<uint32_t>(tokenizer->size()));
     copier.emplace(&executor->backend());
-    StepLoopOptions options{{.max_batch = 4, .max_rows = 128}, n_pages, kMaxLength};
+    StepLoopOptions options{
+        {.max_batch = 4, .max_rows = 128}, {.n_pages = n_pages}, kMaxLength};
     options.cache_secret = tier->secret();
     options.disk = tier.get();
     options.backend = &executor->backend();

@@ -15,7 +15,8 @@ namespace {
 class NoCopier final : public kv::PageCopier {
  public:
   void copy_page(kv::PageId, kv::PageId, uint32_t) override {}
-  void drop_page(kv::PageId) override {}
+  void copy_part(kv::PageId, kv::PageId, size_t) override {}
+  void drop_part(kv::PageId, size_t) override {}
 };
 
 struct Heard {
@@ -41,7 +42,7 @@ struct Fixture {
   explicit Fixture(std::string_view script)
       : tokenizer(tokenizer::make_byte_tokenizer()),
         executor(*parse_script(script, "test"), tokenizer.get(), &clock),
-        loop({.limits = {}, .n_pages = 4096, .max_length = 4096, .cache_secret = {1, 2}},
+        loop({.limits = {}, .cache = {.n_pages = 4096}, .max_length = 4096, .cache_secret = {1, 2}},
              tokenizer.get(), &executor, &copier) {}
 
   RequestId ask(const std::string& text, GenerateRequest request = {}) {

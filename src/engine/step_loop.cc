@@ -20,10 +20,10 @@ StepLoop::StepLoop(const StepLoopOptions& options, const tokenizer::Tokenizer* t
     : options_(options),
       tokenizer_(tokenizer),
       executor_(executor),
-      cache_(options.n_pages, options.cache_secret, copier),
+      cache_(options.cache, options.cache_secret, copier),
       scheduler_(options.limits, &cache_),
       reporter_(tokenizer) {
-  T9_CHECK(uint64_t{options.n_pages} * kv::kPageTokens >= options.max_length);
+  T9_CHECK(uint64_t{options.cache.n_pages} * kv::kPageTokens >= options.max_length);
   if (options.disk != nullptr) {
     offload_.emplace(&cache_, options.disk, options.backend);
   }
@@ -260,10 +260,7 @@ void StepLoop::relieve_memory() {
   const uint64_t available = options_.available_memory();
   const bool is_short = available < options_.memory_reserve;
   cache_.set_thrifty(is_short);
-  if (is_short) {
-    const uint64_t n_pages = (options_.memory_reserve - available) / options_.page_bytes + 1;
-    cache_.give_back(static_cast<uint32_t>(std::min<uint64_t>(n_pages, options_.n_pages)));
-  }
+  if (is_short) cache_.give_back(options_.memory_reserve - available);
 }
 
 void StepLoop::drain_to_disk(std::chrono::steady_clock::time_point until) {

@@ -23,7 +23,7 @@ namespace tempo9::engine {
 
 struct StepLoopOptions {
   sched::Limits limits;
-  uint32_t n_pages = 0;     // hold at least max_length tokens
+  kv::CacheOptions cache;   // holds at least max_length tokens
   uint32_t max_length = 0;  // tokens a request may hold
   kv::HashKey cache_secret = {};
   // Pages on disk; null: none. Both outlive the loop.
@@ -33,7 +33,6 @@ struct StepLoopOptions {
   // what is cached never presses on what others need. Null: never short.
   std::function<uint64_t()> available_memory = nullptr;
   uint64_t memory_reserve = 0;
-  uint64_t page_bytes = 1;
   // Told of each request when its prompt has been looked up.
   std::function<void(const CacheReport&)> on_report = nullptr;
   const Clock* clock = nullptr;  // tells how long things take; null: slices are not sized by time

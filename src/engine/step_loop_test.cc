@@ -30,7 +30,7 @@ struct Fixture {
         executor(std::make_unique<testing::FakeBackend>(n_pages, kVocab), kVocab,
                  static_cast<uint32_t>(tokenizer->size())),
         copier(&executor.backend()),
-        loop({limits, n_pages, max_length, {1, 2}}, tokenizer.get(), &executor, &copier) {}
+        loop({limits, {.n_pages = n_pages}, max_length, {1, 2}}, tokenizer.get(), &executor, &copier) {}
 
   RequestId ask(GenerateRequest request, uint64_t seed = 1) {
     const RequestId id = ++last_id;
@@ -118,10 +118,9 @@ TEST(StepLoop, AReplyWithItsUsageAndSeed) {
 TEST(StepLoop, MemoryOfFreePagesGoesBackWhenTheMachineIsShort) {
   Fixture f;
   uint64_t available = 100;
-  StepLoopOptions options{{}, 64, 256, {1, 2}};
+  StepLoopOptions options{{}, {.n_pages = 64, .classes = {{0, 10}}}, 256, {1, 2}};
   options.available_memory = [&] { return available; };
   options.memory_reserve = 50;
-  options.page_bytes = 10;
   StepLoop loop(options, f.tokenizer.get(), &f.executor, &f.copier);
   GenerateRequest request = ascii_request(std::vector<TokenId>(200, 'a'), 1.0f, 4);
   uint32_t n_cached = 0;
@@ -133,7 +132,7 @@ TEST(StepLoop, MemoryOfFreePagesGoesBackWhenTheMachineIsShort) {
   loop.rest();
   ask(102);
   EXPECT_EQ(n_cached, 199u);
-  available = 15;  // (50 - 15) / 10 + 1: four of the eight pages
+  available = 15;  // 35 are missing: four of the eight pages
   loop.rest();
   available = 100;
   ask(103);

@@ -38,7 +38,8 @@ EngineParts fake_parts(bool steps_hang = false) {
 class NoCopier final : public kv::PageCopier {
  public:
   void copy_page(kv::PageId, kv::PageId, uint32_t) override {}
-  void drop_page(kv::PageId) override {}
+  void copy_part(kv::PageId, kv::PageId, size_t) override {}
+  void drop_part(kv::PageId, size_t) override {}
 };
 
 EngineParts script_parts(std::string_view script, bool auto_advance) {

@@ -40,36 +40,51 @@ bool Lease::extend(uint32_t n_tokens) { return cache_->extend(&cache_->tables_[t
 void Lease::commit(std::span<const TokenId> tokens, Origin origin) {
   cache_->commit(&cache_->tables_[table_], tokens, origin);
 }
-uint32_t Lease::n_missing_pages(uint32_t n_tokens) const {
-  const auto n_have = static_cast<uint32_t>(cache_->tables_[table_].pages.size());
-  return std::max(pages_for(n_tokens), n_have) - n_have;
+uint64_t Lease::missing_bytes(uint32_t n_tokens) const {
+  return cache_->missing_bytes(cache_->tables_[table_], n_tokens);
 }
 
-Cache::Cache(uint32_t n_pages, const HashKey& secret, PageCopier* copier)
-    : secret_(secret), copier_(copier), pool_(n_pages) {}
+Cache::Cache(CacheOptions options, const HashKey& secret, PageCopier* copier)
+    : options_(std::move(options)), secret_(secret), copier_(copier), pool_(options_.n_pages) {
+  T9_CHECK(!options_.classes.empty() && options_.classes.size() <= kMaxPageClasses);
+  for (size_t c = 0; c < options_.classes.size(); ++c) {
+    const PageClass& page_class = options_.classes[c];
+    page_bytes_ += page_class.bytes;
+    if (page_class.window == 0) full_bytes_ += page_class.bytes;
+    all_parts_ = static_cast<Parts>(all_parts_ | 1u << c);
+  }
+  if (options_.memory_bytes == 0) options_.memory_bytes = page_bytes_ * options_.n_pages;
+}
 
 Lease Cache::match_prefix(std::span<const TokenId> tokens, uint32_t limit, bool counts) {
   tokens = tokens.first(std::min<size_t>(tokens.size(), limit));
   const uint32_t index = new_table();
   Table& table = tables_[index];
-  while (table.n_committed + kPageTokens <= tokens.size()) {
+  while ((table.pages.size() + 1) * kPageTokens <= tokens.size()) {
     PrefixKey key;
-    const PageId page =
-        find_full(table.chain, tokens.subspan(table.n_committed, kPageTokens), &key);
-    if (page == kNoPage) {
-      break;
-    }
-    count_hit(&table, page, kPageTokens, counts);
-    pool_.hold(page);
+    const PageId page = find_full(
+        table.chain, tokens.subspan(table.pages.size() * kPageTokens, kPageTokens), &key);
+    if (page == kNoPage) break;
     table.pages.push_back(page);
     table.chain = key;
-    table.n_committed += kPageTokens;
   }
+  const size_t n_pages = n_usable(table.pages);
+  if (n_pages < table.pages.size()) {
+    table.fork = static_cast<uint32_t>(table.pages.size()) * kPageTokens;
+    table.pages.resize(n_pages);
+    table.chain = n_pages > 0 ? contents_[table.pages.back()].key : PrefixKey{};
+  }
+  for (const PageId page : table.pages) {
+    count_hit(&table, page, kPageTokens, counts);
+    pool_.hold(page);
+  }
+  table.n_committed = static_cast<uint32_t>(n_pages) * kPageTokens;
   find_tail(&table, tokens.subspan(table.n_committed));
   if (table.tail_source != kNoPage) {
     count_hit(&table, table.tail_source, table.n_tail, counts);
     pool_.hold(table.tail_source);
   }
+  if (counts) mark_border(table, table.n_committed);
   return Lease(this, index);
 }
 
@@ -102,7 +117,7 @@ void Cache::find_tail(Table* table, std::span<const TokenId> tokens) const {
   PageId page = it == first_child_.end() ? kNoPage : it->second;
   for (; page != kNoPage; page = contents_[page].next_sibling) {
     const uint32_t n = common_prefix(contents_[page].span(), tokens);
-    if (n > table->n_tail) {
+    if (n > table->n_tail && is_whole(page)) {
       table->n_tail = n;
       table->tail_source = page;
     }
@@ -122,6 +137,7 @@ uint32_t Cache::new_table() {
 
 void Cache::close(uint32_t table_index) {
   Table& table = tables_[table_index];
+  mark_border(table, table.n_committed);
   if (table.tail_source != kNoPage) {
     pool_.release(table.tail_source, contents_[table.tail_source].n_tokens > 0);
   }
@@ -133,35 +149,12 @@ void Cache::close(uint32_t table_index) {
   free_tables_.push_back(table_index);
 }
 
-PageId Cache::take_page() {
-  const PageId page = pool_.take();
-  T9_CHECK(page != kNoPage);
-  if (contents_.size() < pool_.n_used()) {
-    contents_.resize(pool_.n_used());
-  }
-  forget(page);
-  return page;
-}
-
-uint32_t Cache::give_back(uint32_t n) {
-  uint32_t n_given = 0;
-  for (; n_given < n; ++n_given) {
-    const PageId page = pool_.give_back();
-    if (page == kNoPage) {
-      break;
-    }
-    forget(page);
-    copier_->drop_page(page);
-  }
-  return n_given;
-}
-
 std::optional<Cache::WholePage> Cache::next_whole_page() {
   while (!whole_pages_.empty()) {
     const auto [page, key] = whole_pages_.front();
     whole_pages_.pop_front();
     const Content& content = contents_[page];
-    if (content.n_tokens == kPageTokens && content.key == key) {
+    if (content.n_tokens == kPageTokens && content.key == key && is_whole(page)) {
       return WholePage{page, content.parent, key, content.span()};
     }
   }
@@ -170,26 +163,40 @@ std::optional<Cache::WholePage> Cache::next_whole_page() {
 
 bool Cache::extend(Table* table, uint32_t n_tokens) {
   const uint32_t n_wanted = pages_for(n_tokens);
+  if (n_wanted <= table->pages.size()) return true;
+  const size_t n_new = n_wanted - table->pages.size();
+  const uint64_t n_free_bytes = free_bytes();
+  const auto fits = [&](size_t n) {
+    return n <= pool_.n_free() && n * page_bytes_ <= n_free_bytes;
+  };
   // A page that only this table waits to copy from can serve as the copy when memory is that short.
-  const bool owns_source =
-      table->tail_source != kNoPage && pool_.n_holders(table->tail_source) == 1;
-  if (n_wanted > table->pages.size() + pool_.n_free() + (owns_source ? 1 : 0)) {
-    return false;
+  const bool takes_source = !fits(n_new) && table->tail_source != kNoPage &&
+                            pool_.n_holders(table->tail_source) == 1;
+  if (!fits(n_new - (takes_source ? 1 : 0))) return false;
+  if (takes_source) {
+    const PageId source = std::exchange(table->tail_source, kNoPage);
+    forget(source);
+    table->pages.push_back(source);
   }
   while (table->pages.size() < n_wanted) {
     const PageId source = std::exchange(table->tail_source, kNoPage);
-    if (source == kNoPage) {
-      table->pages.push_back(take_page());
-    } else if (pool_.n_free() == 0) {
-      forget(source);
-      table->pages.push_back(source);
-    } else {
-      table->pages.push_back(take_page());
+    table->pages.push_back(take_page());
+    if (source != kNoPage) {
       copier_->copy_page(source, table->pages.back(), table->n_tail);
       pool_.release(source, contents_[source].n_tokens > 0);
     }
   }
   return true;
+}
+
+// Sequences that wait to copy from a page turn to one with equal content.
+void Cache::wait_for(PageId page, PageId equal) {
+  for (Table& table : tables_) {
+    if (table.tail_source != page) continue;
+    pool_.hold(equal);
+    table.tail_source = equal;
+    pool_.release(page, true);
+  }
 }
 
 void Cache::commit(Table* table, std::span<const TokenId> tokens, Origin origin) {
@@ -207,6 +214,8 @@ void Cache::commit(Table* table, std::span<const TokenId> tokens, Origin origin)
       if (known != kNoPage && known != page) {
         // Bit-equal by the determinism rule, so one of the two is enough.
         pool_.hold(known);
+        if (pool_.n_holders(page) > 1) wait_for(page, known);
+        move_parts(page, known);
         forget(page);
         pool_.release(page, false);
         page = known;
@@ -218,6 +227,9 @@ void Cache::commit(Table* table, std::span<const TokenId> tokens, Origin origin)
       learn(page, table->chain, page_tokens, origin);
     }
     table->n_committed = begin + n;
+  }
+  if (table->fork > 0 && table->n_committed >= table->fork) {
+    mark_border(*table, std::exchange(table->fork, 0));
   }
 }
 
@@ -270,6 +282,7 @@ void Cache::forget(PageId page) {
     }
   }
   content.n_tokens = 0;
+  content.is_border = false;
 }
 
 }  // namespace tempo9::kv

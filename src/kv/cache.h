@@ -19,13 +19,34 @@ namespace tempo9::kv {
 
 inline constexpr uint32_t kPageTokens = 32;
 
+// A kind of layer. Each page has a part of each kind, whose memory comes and goes by itself: what
+// lies behind a sliding window is no longer needed.
+struct PageClass {
+  uint32_t window = 0;  // a token sees the last so many, itself included; 0: all
+  uint64_t bytes = 1;   // of a page's part
+  bool operator==(const PageClass&) const = default;
+};
+inline constexpr size_t kMaxPageClasses = 8;
+
+struct CacheOptions {
+  uint32_t n_pages = 0;  // pages there are names for
+  std::vector<PageClass> classes = {PageClass{}};
+  uint64_t memory_bytes = 0;  // that all parts may take; 0: what n_pages whole pages take
+  uint32_t step_tokens = 0;   // that one sequence may add in a step
+};
+
+// Memory that one sequence of n_tokens needs at most at any time.
+uint64_t sequence_bytes(const CacheOptions& options, uint64_t n_tokens);
+
 class PageCopier {
  public:
   virtual ~PageCopier() = default;
   // Copies the first n_tokens positions of a page, all layers.
   virtual void copy_page(PageId from, PageId to, uint32_t n_tokens) = 0;
-  // The page's memory may go back to the system; its content is not asked for again.
-  virtual void drop_page(PageId page) = 0;
+  // Copies a page's part of one class.
+  virtual void copy_part(PageId from, PageId to, size_t page_class) = 0;
+  // The part's memory may go back to the system; its content is not asked for again.
+  virtual void drop_part(PageId page, size_t page_class) = 0;
 };
 
 // Prompt tokens that were found, by where their pages were: held by a running sequence, free but
@@ -61,11 +82,12 @@ class Lease {
   CachedTokens cached() const;
   // Page i holds positions [32 i, 32 i + 32).
   std::span<const PageId> pages() const;
-  // Makes the pages cover n_tokens positions. False, and nothing has changed, when too few pages
-  // are free.
+  // Makes the pages cover n_tokens positions. False, and nothing has changed, when too little is
+  // free.
   [[nodiscard]] bool extend(uint32_t n_tokens);
-  // How many more pages n_tokens positions need.
-  uint32_t n_missing_pages(uint32_t n_tokens) const;
+  // How much more memory n_tokens positions need, beside what this lease already needs.
+  uint64_t missing_bytes(uint32_t n_tokens) const;
+  bool covers(uint32_t n_tokens) const { return pages().size() * size_t{kPageTokens} >= n_tokens; }
   // States that the KV of tokens has been computed: others can find it from now on. A page that
   // turns out to hold the same as one that is already known is given back, and the known one takes
   // its place: pages() may change. Requires: tokens begins with what was committed or found before,
@@ -84,12 +106,16 @@ class Lease {
 //  - a page with known content is in its parent's list of children, and in the index of whole pages
 //  when it is full;
 //    keys in that index are unique, and each key is the hash of the page's tokens after its parent;
-//  - whole committed pages of a table chain: each one's parent is the key of the one before.
+//  - whole committed pages of a table chain: each one's parent is the key of the one before;
+//  - a part that a sequence needs has memory, and all parts together take no more than they may.
 // Threads: one (the engine's).
 class Cache {
  public:
   // copier must outlive the cache. secret: random, so that nobody can aim at collisions.
-  Cache(uint32_t n_pages, const HashKey& secret, PageCopier* copier);
+  Cache(CacheOptions options, const HashKey& secret, PageCopier* copier);
+  // Pages that all layers see to the end, one byte each.
+  Cache(uint32_t n_pages, const HashKey& secret, PageCopier* copier)
+      : Cache(CacheOptions{.n_pages = n_pages}, secret, copier) {}
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
 
@@ -105,18 +131,21 @@ class Cache {
   }
 
   uint32_t n_pages() const { return pool_.n_pages(); }
-  uint32_t n_free_pages() const { return pool_.n_free(); }
   uint32_t n_warm_pages() const { return pool_.n_warm(); }
-  uint32_t n_resident_pages() const { return pool_.n_resident(); }
+  // Memory that the parts of all pages take.
+  uint64_t resident_bytes() const { return resident_bytes_; }
+  // Memory that no sequence needs: sequences may still take so much.
+  uint64_t free_bytes() const;
 
-  // Gives the memory of up to n free pages back, those without content first, then the oldest.
-  // Returns how many.
-  uint32_t give_back(uint32_t n);
+  // Gives up to n bytes of memory that no sequence needs back: parts that windows have passed by,
+  // pages without content, then the oldest. Returns how much.
+  uint64_t give_back(uint64_t n);
   // Memory is short: free pages are used again before more memory is touched.
-  void set_thrifty(bool thrifty) { pool_.set_thrifty(thrifty); }
+  void set_thrifty(bool thrifty) { is_thrifty_ = thrifty; }
 
   // For a tier below: whole computed pages, in the order in which they became whole (parents before
-  // children), each once. Spans are valid until the page is handed out again.
+  // children), each once, as long as all their parts are there. Spans are valid until the page is
+  // handed out again.
   struct WholePage {
     PageId page = kNoPage;
     PrefixKey parent, key;
@@ -140,8 +169,12 @@ class Cache {
     PageId next_sibling = kNoPage;
     PageId previous_sibling = kNoPage;
     bool from_disk = false;  // and nobody has hit it yet
+    // A sequence ended or forked within the windows that reach over this page: its parts stay as
+    // long as the page.
+    bool is_border = false;
     std::span<const TokenId> span() const { return {tokens.data(), n_tokens}; }
   };
+  using Parts = uint8_t;  // bit c: the part of class c has memory
   struct Table {
     bool in_use = false;
     std::vector<PageId> pages;
@@ -150,6 +183,7 @@ class Cache {
     PrefixKey chain;               // of the whole pages among them
     PageId tail_source = kNoPage;  // to be copied into the next new page; held
     uint32_t n_tail = 0;
+    uint32_t fork = 0;  // tokens that others know, though not all parts are there any more
   };
 
   Lease match_prefix(std::span<const TokenId> tokens, uint32_t limit, bool counts);
@@ -157,19 +191,46 @@ class Cache {
   void close(uint32_t table_index);
   bool extend(Table* table, uint32_t n_tokens);
   void commit(Table* table, std::span<const TokenId> tokens, Origin origin);
+  void wait_for(PageId page, PageId equal);
   void count_hit(Table* table, PageId page, uint32_t n_tokens, bool counts);
   PageId find_full(const PrefixKey& parent, std::span<const TokenId> tokens, PrefixKey* key) const;
   void find_tail(Table* table, std::span<const TokenId> tokens) const;
   PageId take_page();
+
+  // cache_memory.cc
+  bool has_windows() const { return full_bytes_ < page_bytes_; }
+  bool is_whole(PageId page) const { return parts_[page] == all_parts_; }
+  size_t n_usable(std::span<const PageId> pages) const;
+  // The first page that a token at n_tokens still sees.
+  size_t first_needed(size_t page_class, size_t n_tokens) const;
+  size_t first_needed(const Table& table, size_t page_class) const {
+    return first_needed(page_class, table.n_committed);
+  }
+  uint64_t missing_bytes(const Table& table, uint32_t n_tokens) const;
+  std::vector<Parts> needed_parts() const;
+  void mark_border(const Table& table, size_t n_tokens);
+  uint64_t drop_passed(uint64_t n_bytes, bool borders_too);
+  uint64_t drop(PageId page, size_t page_class);
+  bool drop_oldest(uint64_t* n_dropped);
+  void fill_parts(PageId page);
+  void move_parts(PageId from, PageId to);
+  uint64_t bytes_of(Parts parts) const;
   void learn(PageId page, const PrefixKey& parent, std::span<const TokenId> tokens, Origin origin);
   void forget(PageId page);
   Status check_contents() const;
+  Status check_memory() const;
   Status check_tables() const;
 
+  CacheOptions options_;
   HashKey secret_;
   PageCopier* copier_;
   PagePool pool_;
   std::vector<Content> contents_;
+  std::vector<Parts> parts_;  // of each page
+  uint64_t page_bytes_ = 0, full_bytes_ = 0;  // of a whole page, and of its parts without window
+  Parts all_parts_ = 0;
+  uint64_t resident_bytes_ = 0;
+  bool is_thrifty_ = false;
   std::unordered_map<PrefixKey, PageId, PrefixKeyHash> full_pages_;   // by key
   std::unordered_map<PrefixKey, PageId, PrefixKeyHash> first_child_;  // by parent
   std::vector<Table> tables_;

@@ -16,13 +16,35 @@ Error broken(const char* what, uint32_t where) {
 Status Cache::check_integrity() const {
   T9_TRY(pool_.check_integrity());
   T9_TRY(check_contents());
+  T9_TRY(check_memory());
   return check_tables();
+}
+
+Status Cache::check_memory() const {
+  const std::vector<Parts> needed = needed_parts();
+  uint64_t total = 0;
+  for (PageId page = 0; page < pool_.n_used(); ++page) {
+    const bool is_used = !pool_.is_free(page) || contents_[page].n_tokens > 0;
+    for (size_t c = 0; c < options_.classes.size(); ++c) {
+      const bool is_needed = options_.classes[c].window > 0 ? needed[page] >> c & 1 : is_used;
+      if (is_needed && (parts_[page] >> c & 1) == 0) {
+        return broken("a part that is needed has no memory", page);
+      }
+    }
+    total += bytes_of(parts_[page]);
+  }
+  if (total != resident_bytes_ || total > options_.memory_bytes) {
+    return make_error(ErrorCode::kInternal,
+                      "kv cache: parts take {} bytes (counted {}), {} are allowed", total,
+                      resident_bytes_, options_.memory_bytes);
+  }
+  return {};
 }
 
 Status Cache::check_contents() const {
   size_t n_full = 0;
   size_t n_known = 0;
-  if (contents_.size() != pool_.n_used()) {
+  if (contents_.size() != pool_.n_used() || parts_.size() != pool_.n_used()) {
     return broken("what is known of pages is not as much as were used", pool_.n_used());
   }
   for (PageId page = 0; page < pool_.n_used(); ++page) {
@@ -97,11 +119,8 @@ Status Cache::check_tables() const {
     }
     if (table.tail_source != kNoPage) {
       ++n_holders[table.tail_source];
-      // Its content may have been forgotten meanwhile (an equal page took its place); the bytes
-      // stay, as it is held.
       const Content& source = contents_[table.tail_source];
-      if (source.n_tokens != 0 &&
-          (source.n_tokens < table.n_tail || source.parent != table.chain)) {
+      if (source.n_tokens < table.n_tail || source.parent != table.chain) {
         return broken("a table waits to copy from a page that does not hold it", i);
       }
     }

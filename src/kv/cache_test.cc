@@ -15,7 +15,9 @@ using Tokens = std::vector<TokenId>;
 using testing::FakeArena;
 
 struct Fixture {
-  explicit Fixture(uint32_t n_pages) : arena(n_pages), cache(n_pages, {1, 2}, &arena) {}
+  explicit Fixture(uint32_t n_pages) : Fixture(CacheOptions{.n_pages = n_pages}) {}
+  explicit Fixture(const CacheOptions& options)
+      : arena(options.n_pages, options.classes), cache(options, {1, 2}, &arena) {}
 
   void run(const Tokens& tokens) {
     Lease lease = cache.match_prefix(tokens, static_cast<uint32_t>(tokens.size()) - 1);
@@ -72,7 +74,7 @@ TEST(Cache, APartialPageIsCopiedAndBothGoOnApart) {
   a.commit(first);
   Lease b = f.cache.match_prefix(second, 69);
   EXPECT_EQ(b.n_cached(), 40u);
-  EXPECT_EQ(b.n_missing_pages(70), 2u);
+  EXPECT_EQ(b.missing_bytes(70), 2u);
   ASSERT_TRUE(b.extend(70));
   EXPECT_EQ(f.arena.n_copies, 1);
   EXPECT_EQ(b.pages()[0], a.pages()[0]);
@@ -92,10 +94,10 @@ TEST(Cache, EqualPagesBecomeOne) {
   ASSERT_TRUE(b.extend(64));
   f.compute(&a, tokens, 0);
   f.compute(&b, tokens, 0);
-  EXPECT_EQ(f.cache.n_free_pages(), 12u);
+  EXPECT_EQ(f.cache.free_bytes(), 12u);
   a.commit(tokens);
   b.commit(tokens);
-  EXPECT_EQ(f.cache.n_free_pages(), 14u);
+  EXPECT_EQ(f.cache.free_bytes(), 14u);
   EXPECT_TRUE(std::ranges::equal(a.pages(), b.pages()));
   f.check();
 }
@@ -129,11 +131,11 @@ TEST(Cache, MemoryGoesBackOldestFirstAndIsForgotten) {
   EXPECT_EQ(f.arena.n_drops, 2);
   EXPECT_EQ(f.hit(iota(96)), 32u);
   EXPECT_EQ(f.hit(iota(96, 1000)), 96u);
-  EXPECT_EQ(f.cache.n_free_pages(), 16u);
+  EXPECT_EQ(f.cache.free_bytes(), 16u);
   f.check();
   const Lease held = f.cache.match_prefix(iota(96, 1000), 96);
   EXPECT_EQ(f.cache.give_back(100), 1u);  // what is held stays
-  EXPECT_EQ(f.cache.n_resident_pages(), 3u);
+  EXPECT_EQ(f.cache.resident_bytes(), 3u);
   f.check();
 }
 
@@ -175,12 +177,12 @@ TEST(Cache, TooFewPagesChangesNothing) {
   EXPECT_FALSE(b.extend(33));
   EXPECT_TRUE(b.pages().empty());
   EXPECT_TRUE(b.extend(32));
-  EXPECT_EQ(f.cache.n_free_pages(), 0u);
+  EXPECT_EQ(f.cache.free_bytes(), 0u);
   a = Lease();
-  EXPECT_EQ(f.cache.n_free_pages(), 2u);
+  EXPECT_EQ(f.cache.free_bytes(), 2u);
   Lease moved = std::move(b);
   moved = Lease();
-  EXPECT_EQ(f.cache.n_free_pages(), 3u);
+  EXPECT_EQ(f.cache.free_bytes(), 3u);
   f.check();
 }
 
@@ -223,11 +225,12 @@ struct Running {
 
 // With a large pool hits must be as long as the twin's; with a small one they may be shorter, but
 // never wrong.
-void random_operations(uint32_t n_pages, int n_operations, bool evicts) {
+void random_operations(const CacheOptions& options, int n_operations, bool evicts) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
-  Fixture f(n_pages);
+  Fixture f(options);
+  const bool has_windows = options.classes.size() > 1;
   Twin twin;
   std::vector<Running> running;
   for (int i = 0; i < n_operations; ++i) {
@@ -255,10 +258,10 @@ void random_operations(uint32_t n_pages, int n_operations, bool evicts) {
       Running& r = running[random() % running.size()];
       const auto n_left = static_cast<uint32_t>(r.tokens.size()) - r.n_done;
       const auto n = r.n_done + std::min(n_left, 1 + static_cast<uint32_t>(random() % 40));
-      const uint32_t n_missing = r.lease.n_missing_pages(n);
-      const uint32_t n_free = f.cache.n_free_pages();
+      const uint64_t n_missing = r.lease.missing_bytes(n);
+      const uint64_t n_free = f.cache.free_bytes();
       if (n_left > 0 && r.lease.extend(n)) {
-        ASSERT_GE(n_free, n_missing);
+        if (!has_windows) ASSERT_GE(n_free, n_missing);
         const Tokens prefix(r.tokens.begin(), r.tokens.begin() + n);
         f.compute(&r.lease, prefix, r.n_done);
         r.lease.commit(prefix);
@@ -266,7 +269,7 @@ void random_operations(uint32_t n_pages, int n_operations, bool evicts) {
         ASSERT_TRUE(f.arena.holds(r.lease.pages(), r.tokens, n));
         twin.known.push_back(prefix);
       } else if (n_left > 0) {
-        ASSERT_LT(n_free, n_missing);
+        if (!has_windows) ASSERT_LT(n_free, n_missing);
       }
     } else if (!running.empty()) {
       running.erase(running.begin() + static_cast<ptrdiff_t>(random() % running.size()));
@@ -276,8 +279,92 @@ void random_operations(uint32_t n_pages, int n_operations, bool evicts) {
   }
 }
 
-TEST(Cache, RandomOperationsWithEviction) { random_operations(24, 10000, true); }
-TEST(Cache, RandomOperationsFindTheLongestPrefix) { random_operations(2000, 600, false); }
+TEST(Cache, RandomOperationsWithEviction) { random_operations({.n_pages = 24}, 10000, true); }
+TEST(Cache, RandomOperationsFindTheLongestPrefix) {
+  random_operations({.n_pages = 2000}, 600, false);
+}
+// The arena checks at each step that all that the windows see is there.
+TEST(Cache, RandomOperationsWithWindows) {
+  random_operations({.n_pages = 40,
+                     .classes = {{0, 1}, {20, 3}, {50, 2}},
+                     .memory_bytes = 70,
+                     .step_tokens = 40},
+                    10000, true);
+  random_operations(
+      {.n_pages = 2000, .classes = {{0, 1}, {33, 5}}, .memory_bytes = 12000, .step_tokens = 40},
+      600, false);
+}
+TEST(Cache, RandomOperationsWithWindowsOnly) {
+  random_operations({.n_pages = 40, .classes = {{48, 2}}, .memory_bytes = 60, .step_tokens = 40},
+                    10000, true);
+}
+
+// Windows of 64 tokens beside layers that see all; a page takes 1 + 9 bytes.
+CacheOptions windowed(uint64_t memory_bytes) {
+  return {.n_pages = 100, .classes = {{0, 1}, {64, 9}}, .memory_bytes = memory_bytes,
+          .step_tokens = 32};
+}
+
+TEST(Cache, WhatAWindowHasPassedMakesRoom) {
+  Fixture f(windowed(100));
+  const Tokens tokens = iota(20 * 32);
+  Lease lease = f.cache.match_prefix(tokens, 0);
+  for (uint32_t n = 32; n <= tokens.size(); n += 32) {
+    ASSERT_TRUE(lease.extend(n)) << n;  // 20 whole pages would take 200
+    f.compute(&lease, Tokens(tokens.begin(), tokens.begin() + n), n - 32);
+    lease.commit(std::span(tokens).first(n));
+    ASSERT_LE(f.cache.resident_bytes(), 100u);
+    f.check();
+  }
+  // 20 parts that see all, and the two that the next token's window reaches.
+  EXPECT_EQ(f.cache.free_bytes(), 100u - 20 - 2 * 9);
+  EXPECT_EQ(sequence_bytes(windowed(0), tokens.size()), 20u + 4 * 9);
+  lease = Lease();
+  EXPECT_EQ(f.hit(tokens), 640u);                                      // where it ended
+  EXPECT_EQ(f.hit(Tokens(tokens.begin(), tokens.begin() + 320)), 0u);  // passed
+}
+
+TEST(Cache, WithoutNeedNothingIsDroppedAndHitsEndAnywhere) {
+  Fixture f(windowed(1000));
+  f.run(iota(640));
+  EXPECT_EQ(f.hit(iota(333)), 333u);
+  EXPECT_EQ(f.arena.n_drops, 0);
+}
+
+// Another session with the same beginning: computed again once, and then it stays.
+TEST(Cache, WhereSequencesForkTheWindowStays) {
+  Fixture f(windowed(120));
+  const auto session = [&](TokenId own) {
+    Tokens tokens = iota(8 * 32);
+    for (int i = 0; i < 8 * 32; ++i) tokens.push_back(own + i);
+    Lease lease = f.cache.match_prefix(tokens, static_cast<uint32_t>(tokens.size()) - 1);
+    const uint32_t n_cached = lease.n_cached();
+    for (uint32_t n = n_cached; n < tokens.size();) {
+      const uint32_t end = std::min(static_cast<uint32_t>(tokens.size()), n + 32);
+      EXPECT_TRUE(lease.extend(end));
+      f.compute(&lease, Tokens(tokens.begin(), tokens.begin() + end), n);
+      lease.commit(std::span(tokens).first(end));
+      n = end;
+    }
+    f.check();
+    return n_cached;
+  };
+  EXPECT_EQ(session(1000), 0u);
+  EXPECT_EQ(session(2000), 0u);  // the windows at the fork have been passed
+  EXPECT_EQ(session(3000), 256u);
+  EXPECT_EQ(session(4000), 256u);
+}
+
+TEST(Cache, GivenBackFirstIsWhatWindowsHavePassed) {
+  Fixture f(windowed(1000));
+  f.run(iota(320));
+  EXPECT_EQ(f.cache.resident_bytes(), 100u);
+  EXPECT_EQ(f.cache.give_back(9 * 8), 9u * 8);
+  EXPECT_EQ(f.hit(iota(320)), 320u);
+  EXPECT_GE(f.cache.give_back(1), 1u);  // now a page
+  EXPECT_LT(f.hit(iota(320)), 320u);
+  f.check();
+}
 
 }  // namespace
 }  // namespace tempo9::kv

@@ -26,6 +26,10 @@ class PagePool {
   uint32_t n_pages() const { return n_pages_; }
   uint32_t n_free() const { return n_pages_ - n_held_; }
   uint32_t n_warm() const { return n_warm_; }
+  uint32_t n_blank() const { return static_cast<uint32_t>(blank_.size()); }
+  // The warm pages, in order of age; kNoPage: none.
+  PageId oldest() const { return oldest_; }
+  PageId younger(PageId page) const { return pages_[page].next; }
   uint32_t n_resident() const { return n_used() - static_cast<uint32_t>(given_back_.size()); }
   // Pages that were ever used: [0, n_used()).
   uint32_t n_used() const { return static_cast<uint32_t>(pages_.size()); }

@@ -17,6 +17,13 @@ namespace tempo9::ops {
 // kI16: 16-bit integers with a scale per key and head, about as exact as f16 and faster.
 enum class KvType { kI16, kF16, kF32 };
 
+// KV layers with equal windows: 0, or how far back they are read. A page has a part of each class,
+// whose memory comes and goes by itself.
+struct PageClass {
+  uint32_t window = 0;
+  uint64_t bytes = 0;  // of a page's part
+};
+
 struct BackendOptions {
   uint32_t n_threads = 1;
   uint32_t max_rows = 512;        // most rows of one step
@@ -43,9 +50,11 @@ class Backend {
 
   // Copies the first n_tokens positions of a page, all layers.
   virtual void copy_page(PageId from, PageId to, uint32_t n_tokens) = 0;
-  // Gives a page's memory back to the system; its content is lost.
-  virtual void drop_page(PageId page) = 0;
-  // A whole page's bytes, all layers, to and from the outside (page_bytes() of them). What was read
+  // Copies a page's part of one class.
+  virtual void copy_part(PageId from, PageId to, size_t page_class) = 0;
+  // Gives the memory of a page's part back to the system; its content is lost.
+  virtual void drop_part(PageId page, size_t page_class) = 0;
+  // A whole page's bytes, part by part, to and from the outside (page_bytes() of them). What was read
   // of a page with 32 tokens may be written to any page of a backend with equal numerics(), program
   // and KV type.
   virtual void read_page(PageId page, std::span<uint8_t> out) const = 0;

@@ -1,5 +1,6 @@
 #include "ops/program.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -38,6 +39,19 @@ std::optional<Product> product_of(const Op& op) {
     return Product{experts->in, experts->matrices};
   if (const auto* head = std::get_if<Head>(&op)) return Product{head->in, {head->matrix}};
   return std::nullopt;
+}
+
+std::vector<uint32_t> kv_windows(const Program& program) {
+  constexpr uint32_t kUnread = 1;
+  std::vector<uint32_t> windows(program.kv_layers.size(), kUnread);
+  for (const Op& op : program.ops) {
+    const auto* attention = std::get_if<Attention>(&op);
+    if (attention == nullptr) continue;
+    uint32_t& window = windows[attention->kv_layer];
+    const bool reads_all = window == 0 || attention->window == 0;
+    window = reads_all ? 0 : std::max(window, attention->window);
+  }
+  return windows;
 }
 
 TensorId Program::embed(MatrixId table, float scale) {

@@ -207,4 +207,8 @@ struct Program {
   TensorId new_tensor(uint32_t width, uint32_t slots = 0);
 };
 
+// Of each KV layer: how far back it is read, the longest window of the attention that reads it; 0:
+// to the end.
+std::vector<uint32_t> kv_windows(const Program& program);
+
 }  // namespace tempo9::ops

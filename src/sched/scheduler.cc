@@ -121,11 +121,11 @@ bool Scheduler::try_admit(Sequence* sequence) {
   // The last token is always computed: its logits are needed.
   const uint32_t limit = sequence->wants_all_logits() ? sequence->n_logits_done : n_tokens - 1;
   kv::Lease lease = cache_->match_prefix(sequence->tokens, limit);
-  uint32_t n_needed = lease.n_missing_pages(n_tokens + 1);
+  uint64_t n_needed = lease.missing_bytes(n_tokens + 1);
   for (const Sequence& s : running_) {
-    n_needed += s.lease.n_missing_pages(static_cast<uint32_t>(s.tokens.size()) + 1);
+    n_needed += s.lease.missing_bytes(static_cast<uint32_t>(s.tokens.size()) + 1);
   }
-  if (!running_.empty() && n_needed > cache_->n_free_pages()) {
+  if (!running_.empty() && n_needed > cache_->free_bytes()) {
     return false;
   }
   sequence->n_computed = lease.n_cached();
@@ -244,7 +244,7 @@ Status Scheduler::check_integrity() const {
       if (queue == &waiting_ && s.n_computed != 0) {
         return broken("a waiting sequence has computed tokens", s.id);
       }
-      if (queue == &running_ && s.lease.n_missing_pages(s.n_computed) != 0 &&
+      if (queue == &running_ && !s.lease.covers(s.n_computed) &&
           s.n_computed > s.lease.n_cached()) {
         return broken("a running sequence's pages do not cover what is computed", s.id);
       }

@@ -348,7 +348,7 @@ TEST(Scheduler, RandomRequestsEqualTheTwin) {
     for (const auto& [id, reply] : f.replies) {
       ASSERT_TRUE(f.right(id)) << "sequence " << id;
     }
-    EXPECT_EQ(f.cache.n_free_pages(), n_pages);
+    EXPECT_EQ(f.cache.free_bytes(), n_pages);
   }
 }
 

@@ -55,7 +55,12 @@ class FakeBackend final : public ops::Backend {
   void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override {
     arena_.copy_page(from, to, n_tokens);
   }
-  void drop_page(ops::PageId page) override { arena_.drop_page(page); }
+  void copy_part(ops::PageId from, ops::PageId to, size_t page_class) override {
+    arena_.copy_part(from, to, page_class);
+  }
+  void drop_part(ops::PageId page, size_t page_class) override {
+    arena_.drop_part(page, page_class);
+  }
   void read_page(ops::PageId page, std::span<uint8_t> out) const override {
     arena_.read_page(page, out);
   }

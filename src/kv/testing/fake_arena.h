@@ -16,31 +16,44 @@ namespace tempo9::kv::testing {
 
 class FakeArena final : public PageCopier {
  public:
-  explicit FakeArena(uint32_t n_pages) : cells_(size_t{n_pages} * kPageTokens, 0) {}
+  explicit FakeArena(uint32_t n_pages, std::vector<PageClass> classes = {PageClass{}})
+      : classes_(std::move(classes)),
+        cells_(classes_.size(), std::vector<uint64_t>(size_t{n_pages} * kPageTokens, 0)) {}
 
   static uint64_t step(uint64_t hash, TokenId token) {
     return (hash ^ static_cast<uint64_t>(token + 1)) * 0x9E3779B97F4A7C15u + 1;
   }
-  uint64_t& cell(std::span<const PageId> pages, size_t position) {
-    return cells_[size_t{pages[position / kPageTokens]} * kPageTokens + position % kPageTokens];
+  uint64_t& cell(std::span<const PageId> pages, size_t position, size_t page_class = 0) {
+    return cells_[page_class][size_t{pages[position / kPageTokens]} * kPageTokens +
+                              position % kPageTokens];
   }
 
   // Computes tokens at [n_past, n_past + tokens.size()) from what the arena holds before them. The
-  // last hash.
+  // last hash. What windows see must be there in all classes alike.
   uint64_t compute(std::span<const PageId> pages, size_t n_past, std::span<const TokenId> tokens) {
+    for (size_t c = 0; c < classes_.size(); ++c) {
+      const size_t window = classes_[c].window;
+      const size_t begin = n_past + 1 > window ? n_past + 1 - window : 0;
+      for (size_t i = window > 0 ? begin : n_past; i < n_past; ++i) {
+        T9_CHECK(cell(pages, i, c) != 0 && cell(pages, i, c) == cell(pages, i));
+      }
+    }
     uint64_t hash = n_past == 0 ? 0 : cell(pages, n_past - 1);
     for (size_t i = 0; i < tokens.size(); ++i) {
       hash = step(hash, tokens[i]);
-      cell(pages, n_past + i) = hash;
+      for (size_t c = 0; c < classes_.size(); ++c) cell(pages, n_past + i, c) = hash;
     }
     return hash;
   }
-  // Whether the first n positions hold what computing them would give.
+  // Whether the first n positions hold what computing them would give, as far as the first class
+  // sees them.
   bool holds(std::span<const PageId> pages, std::span<const TokenId> tokens, size_t n) {
     uint64_t hash = 0;
+    const size_t window = classes_[0].window;
     for (size_t i = 0; i < n; ++i) {
       hash = step(hash, tokens[i]);
-      if (cell(pages, i) != hash) {
+      const bool is_seen = window == 0 || n - i < window;
+      if (is_seen && cell(pages, i) != hash) {
         return false;
       }
     }
@@ -50,24 +63,33 @@ class FakeArena final : public PageCopier {
   void copy_page(PageId from, PageId to, uint32_t n_tokens) override {
     T9_CHECK(from != to && n_tokens <= kPageTokens);
     ++n_copies;
-    std::copy_n(&cells_[size_t{from} * kPageTokens], n_tokens, &cells_[size_t{to} * kPageTokens]);
+    for (auto& cells : cells_) std::copy_n(of(cells, from), n_tokens, of(cells, to));
   }
-  void drop_page(PageId page) override {
+  void copy_part(PageId from, PageId to, size_t page_class) override {
+    std::copy_n(of(cells_[page_class], from), kPageTokens, of(cells_[page_class], to));
+  }
+  void drop_part(PageId page, size_t page_class) override {
     ++n_drops;
-    std::fill_n(&cells_[size_t{page} * kPageTokens], kPageTokens, 0);
+    std::fill_n(of(cells_[page_class], page), kPageTokens, 0);
   }
-  static constexpr size_t kPageBytes = kPageTokens * sizeof(uint64_t);
+  static constexpr size_t kPageBytes = kPageTokens * sizeof(uint64_t);  // of a part
   void read_page(PageId page, std::span<uint8_t> out) const {
-    std::memcpy(out.data(), &cells_[size_t{page} * kPageTokens], kPageBytes);
+    for (size_t c = 0; c < cells_.size(); ++c)
+      std::memcpy(&out[c * kPageBytes], of(cells_[c], page), kPageBytes);
   }
   void write_page(PageId page, std::span<const uint8_t> bytes) {
-    std::memcpy(&cells_[size_t{page} * kPageTokens], bytes.data(), kPageBytes);
+    for (size_t c = 0; c < cells_.size(); ++c)
+      std::memcpy(of(cells_[c], page), &bytes[c * kPageBytes], kPageBytes);
   }
   int n_copies = 0;
   int n_drops = 0;
 
  private:
-  std::vector<uint64_t> cells_;
+  static auto* of(auto& cells, PageId page) {
+    return &cells[size_t{page} * kPageTokens];
+  }
+  std::vector<PageClass> classes_;
+  std::vector<std::vector<uint64_t>> cells_;  // by class
 };
 
 }  // namespace tempo9::kv::testing

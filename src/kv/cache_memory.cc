@@ -1,0 +1,205 @@
+// The cache's memory: which parts of pages are needed, and what goes when there is too little.
+//
+// What a window has passed by goes first, the oldest first, but where a sequence ended or forked
+// (a border: the next turn, or another session with the same beginning, goes on from there); then
+// the pages that were not used for the longest time, with all their parts; borders of pages that
+// are held go last.
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "base/check.h"
+#include "kv/cache.h"
+
+namespace tempo9::kv {
+namespace {
+
+// Looking for what is passed is a walk over all pages: each makes room for many.
+constexpr uint64_t kRoomShare = 16;
+
+uint64_t pages_for(uint64_t n_tokens) { return (n_tokens + kPageTokens - 1) / kPageTokens; }
+
+// Pages that one sequence needs of a class with a window.
+uint64_t most_pages(const CacheOptions& options, uint32_t window) {
+  return pages_for(uint64_t{window} + options.step_tokens) + 1;
+}
+
+}  // namespace
+
+uint64_t sequence_bytes(const CacheOptions& options, uint64_t n_tokens) {
+  uint64_t total = 0;
+  for (const PageClass& c : options.classes) {
+    const uint64_t n_pages = pages_for(n_tokens);
+    total += c.bytes * (c.window == 0 ? n_pages : std::min(n_pages, most_pages(options, c.window)));
+  }
+  return total;
+}
+
+size_t Cache::first_needed(size_t page_class, size_t n_tokens) const {
+  const uint32_t window = options_.classes[page_class].window;
+  return window > 0 && n_tokens + 1 > window ? (n_tokens + 1 - window) / kPageTokens : 0;
+}
+
+// How many of these whole pages of one prefix can be gone on from: windows must be complete there.
+size_t Cache::n_usable(std::span<const PageId> pages) const {
+  if (!has_windows()) return pages.size();
+  std::array<size_t, kMaxPageClasses> whole_since{};
+  size_t n_usable = 0;
+  for (size_t i = 0; i < pages.size(); ++i) {
+    bool is_usable = true;
+    for (size_t c = 0; c < options_.classes.size(); ++c) {
+      if ((parts_[pages[i]] >> c & 1) == 0) whole_since[c] = i + 1;
+      is_usable &= whole_since[c] <= first_needed(c, (i + 1) * kPageTokens);
+    }
+    if (is_usable) n_usable = i + 1;
+  }
+  return n_usable;
+}
+
+uint64_t Cache::bytes_of(Parts parts) const {
+  uint64_t total = 0;
+  for (size_t c = 0; c < options_.classes.size(); ++c) {
+    if (parts >> c & 1) total += options_.classes[c].bytes;
+  }
+  return total;
+}
+
+uint64_t Cache::missing_bytes(const Table& table, uint32_t n_tokens) const {
+  const size_t n_have = table.pages.size();
+  const size_t n_new = std::max<size_t>(pages_for(n_tokens), n_have) - n_have;
+  uint64_t total = n_new * full_bytes_;
+  for (size_t c = 0; c < options_.classes.size(); ++c) {
+    const PageClass& page_class = options_.classes[c];
+    if (page_class.window == 0) continue;
+    const uint64_t most = most_pages(options_, page_class.window);
+    const uint64_t n_needed = n_have - std::min(n_have, first_needed(table, c));
+    total += page_class.bytes * std::min<uint64_t>(n_new, most - std::min(most, n_needed));
+  }
+  return total;
+}
+
+// By page: the parts with a window that some sequence needs.
+std::vector<Cache::Parts> Cache::needed_parts() const {
+  std::vector<Parts> needed(pool_.n_used(), 0);
+  for (const Table& table : tables_) {
+    for (size_t c = 0; c < options_.classes.size(); ++c) {
+      if (options_.classes[c].window == 0) continue;
+      const auto bit = static_cast<Parts>(1u << c);
+      for (size_t i = first_needed(table, c); i < table.pages.size(); ++i) {
+        needed[table.pages[i]] |= bit;
+      }
+      if (table.tail_source != kNoPage) needed[table.tail_source] |= bit;
+    }
+  }
+  return needed;
+}
+
+uint64_t Cache::free_bytes() const {
+  uint64_t needed = uint64_t{pool_.n_pages() - pool_.n_free()} * full_bytes_;
+  if (has_windows()) {
+    for (const Parts parts : needed_parts()) needed += bytes_of(parts);
+  }
+  return options_.memory_bytes - std::min(options_.memory_bytes, needed);
+}
+
+void Cache::mark_border(const Table& table, size_t n_tokens) {
+  if (!has_windows()) return;
+  size_t first = table.pages.size();
+  for (size_t c = 0; c < options_.classes.size(); ++c) {
+    if (options_.classes[c].window > 0) first = std::min(first, first_needed(c, n_tokens));
+  }
+  const size_t end = std::min<size_t>(table.pages.size(), pages_for(n_tokens));
+  for (size_t i = first; i < end; ++i) contents_[table.pages[i]].is_border = true;
+}
+
+uint64_t Cache::drop(PageId page, size_t page_class) {
+  copier_->drop_part(page, page_class);
+  parts_[page] = static_cast<Parts>(parts_[page] & ~(1u << page_class));
+  resident_bytes_ -= options_.classes[page_class].bytes;
+  return options_.classes[page_class].bytes;
+}
+
+// Parts that no sequence needs any more, n_bytes of them if there are as many.
+uint64_t Cache::drop_passed(uint64_t n_bytes, bool borders_too) {
+  if (!has_windows()) return 0;
+  const std::vector<Parts> needed = needed_parts();
+  uint64_t n_dropped = 0;
+  const auto visit = [&](PageId page) {
+    if (contents_[page].is_border && !borders_too) return;
+    for (size_t c = 0; c < options_.classes.size(); ++c) {
+      const bool is_here = (parts_[page] & ~needed[page]) >> c & 1;
+      if (options_.classes[c].window > 0 && is_here) n_dropped += drop(page, c);
+    }
+  };
+  for (PageId page = pool_.oldest(); page != kNoPage && n_dropped < n_bytes;
+       page = pool_.younger(page)) {
+    visit(page);
+  }
+  for (PageId page = 0; page < pool_.n_used() && n_dropped < n_bytes; ++page) visit(page);
+  return n_dropped;
+}
+
+// A free page with all its parts. False: no free page has memory.
+bool Cache::drop_oldest(uint64_t* n_dropped) {
+  const PageId page = pool_.give_back();
+  if (page == kNoPage) return false;
+  forget(page);
+  for (size_t c = 0; c < options_.classes.size(); ++c) {
+    if (parts_[page] >> c & 1) *n_dropped += drop(page, c);
+  }
+  return true;
+}
+
+uint64_t Cache::give_back(uint64_t n) {
+  uint64_t n_dropped = 0;
+  while (n_dropped < n && pool_.n_blank() > 0) drop_oldest(&n_dropped);
+  if (n_dropped < n) n_dropped += drop_passed(n - n_dropped, /*borders_too=*/false);
+  while (n_dropped < n && drop_oldest(&n_dropped)) {
+  }
+  return n_dropped;
+}
+
+// Requires: free_bytes() are enough for a page.
+PageId Cache::take_page() {
+  const uint64_t limit = options_.memory_bytes;
+  if (has_windows() && resident_bytes_ + page_bytes_ > limit) {
+    drop_passed(page_bytes_ + limit / kRoomShare, /*borders_too=*/false);
+  }
+  pool_.set_thrifty(is_thrifty_ || resident_bytes_ + page_bytes_ > limit);
+  const PageId page = pool_.take();
+  T9_CHECK(page != kNoPage);
+  if (contents_.size() < pool_.n_used()) {
+    contents_.resize(pool_.n_used());
+    parts_.resize(pool_.n_used(), 0);
+  }
+  forget(page);
+  fill_parts(page);
+  return page;
+}
+
+void Cache::fill_parts(PageId page) {
+  const uint64_t n_bytes = bytes_of(static_cast<Parts>(all_parts_ & ~parts_[page]));
+  uint64_t n_dropped = 0;
+  while (resident_bytes_ + n_bytes > options_.memory_bytes && drop_oldest(&n_dropped)) {
+  }
+  if (resident_bytes_ + n_bytes > options_.memory_bytes) {
+    drop_passed(n_bytes, /*borders_too=*/true);
+  }
+  T9_CHECK(resident_bytes_ + n_bytes <= options_.memory_bytes);
+  resident_bytes_ += n_bytes;
+  parts_[page] = all_parts_;
+}
+
+// Parts that the second page has lost, from a page with equal content.
+void Cache::move_parts(PageId from, PageId to) {
+  for (size_t c = 0; c < options_.classes.size(); ++c) {
+    if ((parts_[from] & ~parts_[to]) >> c & 1) {
+      copier_->copy_part(from, to, c);
+      parts_[to] = static_cast<Parts>(parts_[to] | 1u << c);
+      resident_bytes_ += options_.classes[c].bytes;
+      drop(from, c);
+    }
+  }
+}
+
+}  // namespace tempo9::kv
