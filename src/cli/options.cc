@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -217,7 +218,7 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   app.add_option("--threads", threads, "compute threads (default: by affinity and cgroup quota)")
       ->check(CLI::Range(1u, 1024u))
       ->type_name("N");
-  app.add_option("--kv-type", engine.kv_type, "type of the KV cache: i16, f16 or f32 (default i16)")
+  app.add_option("--kv-type", engine.kv_type, "type of the KV cache: i16, q8_0, f16 or f32 (default i16)")
       ->type_name("T");
   app.add_option("--memory", memory, "cap on memory, like 6G (default: none)")->type_name("SIZE");
   app.add_option("--chat-template-file", options.chat_template_file,
@@ -258,13 +259,10 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
     return usage_error(fmt::format(
         "--speculation-k: found {}, expected 0; drafts are not available yet", n_drafts));
   }
-  if (engine.kv_type == "bf16" || engine.kv_type == "q8_0") {
-    return usage_error(fmt::format("--kv-type: {} is not available yet, expected i16, f16 or f32",
-                                   engine.kv_type));
-  }
-  if (engine.kv_type != "i16" && engine.kv_type != "f16" && engine.kv_type != "f32") {
+  constexpr std::array<std::string_view, 4> kKvTypes = {"i16", "q8_0", "f16", "f32"};
+  if (std::ranges::find(kKvTypes, engine.kv_type) == kKvTypes.end()) {
     return usage_error(
-        fmt::format("--kv-type: found \"{}\", expected i16, f16 or f32", engine.kv_type));
+        fmt::format("--kv-type: found \"{}\", expected i16, q8_0, f16 or f32", engine.kv_type));
   }
   const std::vector<std::string_view> parsers = chat::format_names();
   if (!options.tool_parser.empty() &&

@@ -32,6 +32,8 @@ class Cache {
     };
     fill(k_, size_t{s_.n_keys} * s_.head_dim);
     fill(v_, size_t{s_.n_keys} * s_.head_dim);
+    stored_k_ = stored(k_, 32);
+    stored_v_ = stored(v_, s_.head_dim);
     fill(q_, size_t{s_.n_rows} * s_.n_group_heads * s_.head_dim);
     for (uint32_t head = 0; head < s_.n_group_heads; ++head)
       sinks_.push_back(head == 0 ? 12.0f : 1.0f - static_cast<float>(head));
@@ -100,7 +102,7 @@ class Cache {
       double dot = 0;
       for (uint32_t d = 0; d < s_.head_dim; ++d) {
         dot += static_cast<double>(q_[(size_t{row} * s_.n_group_heads + head) * s_.head_dim + d]) *
-               stored(k_[size_t{key} * s_.head_dim + d]);
+               static_cast<double>(stored_k_[size_t{key} * s_.head_dim + d]);
       }
       const double score = dot * static_cast<double>(0.3f);
       const auto cap = static_cast<double>(s_.softcap);
@@ -116,20 +118,33 @@ class Cache {
     for (double& x : scores) sum += x = std::exp(x - top);
     for (size_t i = 0; i < scores.size(); ++i) {
       for (uint32_t d = 0; d < s_.head_dim; ++d) {
-        out[d] += scores[i] / sum * stored(v_[(begin + i) * s_.head_dim + d]);
+        out[d] += scores[i] / sum * static_cast<double>(stored_v_[(begin + i) * s_.head_dim + d]);
       }
     }
     return out;
   }
 
  private:
-  double stored(float x) const {
-    return static_cast<double>(s_.format == KvFormat::kF16 ? quant::f16_to_f32(quant::f32_to_f16(x))
-                                                           : x);
+  // What the format keeps of vectors of head_dim values, of which `run` share a scale. 16-bit
+  // integers count as exact: i16_error() allows for them.
+  std::vector<float> stored(const std::vector<float>& x, uint32_t run) const {
+    std::vector<float> out = x;
+    if (s_.format == KvFormat::kF16) {
+      for (float& value : out) value = quant::f16_to_f32(quant::f32_to_f16(value));
+    }
+    for (size_t begin = 0; s_.format == KvFormat::kI8 && begin < out.size();) {
+      const size_t n = std::min<size_t>(run, s_.head_dim - begin % s_.head_dim);
+      float top = 0;
+      for (size_t i = begin; i < begin + n; ++i) top = std::max(top, std::abs(x[i]));
+      for (size_t i = begin; i < begin + n; ++i)
+        out[i] = std::nearbyint(x[i] * (127.0f / top)) * (top / 127.0f);
+      begin += n;
+    }
+    return out;
   }
   Shape s_;
   const KernelTable& kernels_;
-  std::vector<float> k_, v_, q_, sinks_;
+  std::vector<float> k_, v_, q_, sinks_, stored_k_, stored_v_;
   std::vector<uint32_t> pages_;
   std::vector<uint8_t> arena_;
   size_t page_bytes_ = 0, v_offset_ = 0;
@@ -141,7 +156,7 @@ class Cache {
 double i16_error(uint32_t head_dim) {
   return 6.0 * 0.3 * std::sqrt(head_dim / 6.0) * 5e-4 + 6.0 / 8191.0;
 }
-constexpr KvFormat kI16 = KvFormat::kI16, kF16 = KvFormat::kF16, kF32 = KvFormat::kF32;
+constexpr KvFormat kI16 = KvFormat::kI16, kI8 = KvFormat::kI8, kF16 = KvFormat::kF16, kF32 = KvFormat::kF32;
 constexpr Shape kShapes[] = {
     {1, 1, 1, 64, 0, kF16},
     {5, 5, 1, 64, 0, kF32},
@@ -170,6 +185,13 @@ constexpr Shape kShapes[] = {
     {600, 9, 4, 64, 100, kF16, 0, true},
     {600, 9, 4, 64, 100, kI16, 0, true},
     {1, 1, 2, 64, 0, kF32, 5.0f, true},
+    {1, 1, 1, 64, 0, kI8},
+    {33, 16, 7, 64, 0, kI8},
+    {300, 13, 3, 80, 0, kI8},
+    {700, 16, 4, 128, 100, kI8},
+    {90, 16, 5, 20, 33, kI8},
+    {257, 3, 9, 7, 0, kI8},
+    {300, 2, 14, 1024, 0, kI8, 2.5f, true},
 };
 
 class AttentionTest : public testing::TestWithParam<const KernelTable*> {};
@@ -184,7 +206,7 @@ TEST_P(AttentionTest, AgreesWithSoftmaxInDouble) {
         for (uint32_t d = 0; d < shape.head_dim; ++d) {
           ASSERT_NEAR(
               static_cast<double>(got[(row * shape.n_group_heads + head) * shape.head_dim + d]),
-              want[d], shape.format == kI16 ? i16_error(shape.head_dim) : 1e-5)
+              want[d], shape.format == kI16 || shape.format == kI8 ? i16_error(shape.head_dim) : 1e-5)
               << shape.n_keys << " keys, head size " << shape.head_dim << ", row " << row
               << ", head " << head;
         }

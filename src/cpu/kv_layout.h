@@ -2,8 +2,9 @@
 //
 //   f16, f32   K [head_dim][32 keys], V [32 keys][padded_dim]
 //   i16        K [pairs of dims][32 keys][2], one row [32 keys] of K scales and one of V scales
-//   (f32),
-//              V [16 pairs of keys][padded_dim][2]
+//              (f32), V [16 pairs of keys][padded_dim][2]
+//   i8         K [fours of dims][32 keys][4], a row of K scales for each 32 dims and one of V
+//              scales, V [8 fours of keys][padded_dim][4]; of a four the order is 0 2 1 3
 //
 // padded_dim is head_dim rounded up to 16 lanes. Lanes run over keys in K and over dims in V, so
 // neither scores nor sums need a reduction across lanes.
@@ -14,9 +15,10 @@
 
 namespace tempo9::cpu {
 
-enum class KvFormat : uint8_t { kI16, kF16, kF32 };  // in ops::KvType's order
-inline constexpr size_t kNumKvFormats = 3;
+enum class KvFormat : uint8_t { kI16, kI8, kF16, kF32 };  // in ops::KvType's order
+inline constexpr size_t kNumKvFormats = 4;
 inline constexpr uint32_t kPageKeys = 32;
+inline constexpr uint32_t kQ8RunDims = 32;  // of a key, which share a scale
 
 struct KvLayout {
   size_t k_rows;       // rows of the K part
@@ -33,6 +35,9 @@ constexpr KvLayout kv_layout(KvFormat format, uint32_t head_dim) {
   switch (format) {
     case KvFormat::kI16:
       return {(size_t{head_dim} + 1) / 2 + 2, 4, 2, padded * 4};
+    case KvFormat::kI8:
+      return {(size_t{head_dim} + 3) / 4 + (size_t{head_dim} + kQ8RunDims - 1) / kQ8RunDims + 1, 4,
+              4, padded * 4};
     case KvFormat::kF16:
       return {head_dim, 2, 1, padded * 2};
     case KvFormat::kF32:

@@ -21,6 +21,21 @@ uint32_t n_used(const ops::Program& program, const ops::Op& op) {
   return experts == nullptr ? 1 : program.n_slots[static_cast<size_t>(experts->out.index)];
 }
 
+// Of one key and value of one head, with their scales.
+uint64_t kv_bytes(ops::KvType type, uint64_t head_dim) {
+  switch (type) {
+    case ops::KvType::kI16:
+      return 2 * (2 * head_dim + 4);
+    case ops::KvType::kQ8:
+      return 2 * head_dim + 4 * ((head_dim + 31) / 32 + 1);
+    case ops::KvType::kF16:
+      return 2 * 2 * head_dim;
+    case ops::KvType::kF32:
+      break;
+  }
+  return 2 * 4 * head_dim;
+}
+
 }  // namespace
 
 uint64_t weight_multiply_adds(const ops::Program& program, uint32_t n_rows, uint32_t n_logit_rows) {
@@ -36,15 +51,13 @@ uint64_t weight_multiply_adds(const ops::Program& program, uint32_t n_rows, uint
 }
 
 uint64_t kv_read_bytes(const ops::Program& program, ops::KvType type, uint32_t n_keys) {
-  const uint64_t element = type == ops::KvType::kF32 ? 4 : 2;
-  const uint64_t scale = type == ops::KvType::kI16 ? 4 : 0;  // one a key and one a value
   uint64_t total = 0;
   for (const ops::Op& op : program.ops) {
     const auto* attention = std::get_if<ops::Attention>(&op);
     if (attention == nullptr) continue;
     const ops::KvLayer& layer = program.kv_layers[attention->kv_layer];
     const uint64_t n_seen = attention->window > 0 ? std::min(n_keys, attention->window) : n_keys;
-    total += n_seen * 2 * layer.n_kv_heads * (layer.head_dim * element + scale);
+    total += n_seen * layer.n_kv_heads * kv_bytes(type, layer.head_dim);
   }
   return total;
 }

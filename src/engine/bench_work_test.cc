@@ -57,6 +57,8 @@ TEST(BenchWork, KvThatIsRead) {
     EXPECT_EQ(kv_read_bytes(small.program, ops::KvType::kF32, n_keys), seen * kKeyAndValue * 4);
     EXPECT_EQ(kv_read_bytes(small.program, ops::KvType::kI16, n_keys),
               seen * (kKeyAndValue * 2 + 2 * 4));
+    EXPECT_EQ(kv_read_bytes(small.program, ops::KvType::kQ8, n_keys),
+              seen * (kKeyAndValue + 2 * 4));
   }
 }
 

@@ -19,9 +19,10 @@ uint32_t pages_for(uint32_t n_tokens) { return (n_tokens + kv::kPageTokens - 1) 
 
 Result<ops::KvType> parse_kv_type(const std::string& name) {
   if (name == "i16") return ops::KvType::kI16;
+  if (name == "q8_0") return ops::KvType::kQ8;
   if (name == "f16") return ops::KvType::kF16;
   if (name == "f32") return ops::KvType::kF32;
-  return make_error(ErrorCode::kInvalidArgument, "--kv-type: found {}, expected i16, f16 or f32",
+  return make_error(ErrorCode::kInvalidArgument, "--kv-type: found {}, expected i16, q8_0, f16 or f32",
                     name);
 }
 

@@ -64,7 +64,7 @@ TEST(BuildOptions, WrongOptionsAreNamed) {
   options.max_batch = 16;
   options.kv_type = "f8";
   EXPECT_EQ(check_options(options).error().message,
-            "--kv-type: found f8, expected i16, f16 or f32");
+            "--kv-type: found f8, expected i16, q8_0, f16 or f32");
   options = {};
   EXPECT_NE(check_options(options).error().message.find("--gguf"), std::string::npos);
 }

@@ -14,8 +14,9 @@
 
 namespace tempo9::ops {
 
-// kI16: 16-bit integers with a scale per key and head, about as exact as f16 and faster.
-enum class KvType { kI16, kF16, kF32 };
+// kI16: 16-bit integers with a scale per key and head, about as exact as f16 and faster. kQ8: 8-bit
+// integers, half the memory, a scale per 32 dims of a key and per value.
+enum class KvType { kI16, kQ8, kF16, kF32 };
 
 // KV layers with equal windows: 0, or how far back they are read. A page has a part of each class,
 // whose memory comes and goes by itself.

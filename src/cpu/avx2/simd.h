@@ -134,6 +134,12 @@ T9_SIMD I32 broadcast_32(const void* p) {
       _mm256_set1_epi32(*static_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(p));
   return {x, x};
 }
+// The bytes at even and at odd places, each as a 16-bit integer.
+T9_SIMD I32 even_bytes(I32 x) {
+  return {_mm256_srai_epi16(_mm256_slli_epi16(x.a, 8), 8),
+          _mm256_srai_epi16(_mm256_slli_epi16(x.b, 8), 8)};
+}
+T9_SIMD I32 odd_bytes(I32 x) { return {_mm256_srai_epi16(x.a, 8), _mm256_srai_epi16(x.b, 8)}; }
 T9_SIMD I32 dot_i16(I32 acc, I32 w, I32 a) {
   return {_mm256_add_epi32(acc.a, _mm256_madd_epi16(w.a, a.a)),
           _mm256_add_epi32(acc.b, _mm256_madd_epi16(w.b, a.b))};

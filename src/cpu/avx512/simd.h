@@ -96,6 +96,9 @@ T9_SIMD I32 load_i32(const void* p) { return _mm512_loadu_si512(p); }
 T9_SIMD void store_i16(int16_t* p, I32 a) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(a));
 }
+// The bytes at even and at odd places, each as a 16-bit integer.
+T9_SIMD I32 even_bytes(I32 a) { return _mm512_srai_epi16(_mm512_slli_epi16(a, 8), 8); }
+T9_SIMD I32 odd_bytes(I32 a) { return _mm512_srai_epi16(a, 8); }
 // The dot products are assembly because g++ 12 copies each accumulator around the intrinsic.
 // Lane c += w[2c] a[2c] + w[2c + 1] a[2c + 1] in 16-bit integers.
 T9_SIMD I32 dot_i16(I32 acc, I32 w, I32 a) {

@@ -15,7 +15,7 @@ namespace tempo9::cpu::avx512 {
 #include "cpu/generic/rows.inl.h"
 #include "cpu/generic/route.inl.h"
 #include "cpu/generic/attention.inl.h"
-#include "cpu/generic/attention_i16.inl.h"
+#include "cpu/generic/attention_int.inl.h"
 #include "cpu/generic/table.inl.h"
 // clang-format on
 

@@ -27,8 +27,9 @@ const KernelTable kTable = {
     .add_scaled = add_scaled,
     .rope = rope,
     .soft_cap = soft_cap,
-    .append_kv = {append_kv_i16, append_kv<KvF16>, append_kv<KvF32>},
-    .attention = {attention_i16, attention<KvF16>, attention<KvF32>},
-    .merge_cells = {merge_cells<BaseTwo>, merge_cells<BaseE>, merge_cells<BaseE>},
+    .append_kv = {append_kv_int<KvI16>, append_kv_int<KvI8>, append_kv<KvF16>, append_kv<KvF32>},
+    .attention = {attention_int<KvI16>, attention_int<KvI8>, attention<KvF16>, attention<KvF32>},
+    .merge_cells = {merge_cells<BaseTwo>, merge_cells<BaseTwo>, merge_cells<BaseE>,
+                    merge_cells<BaseE>},
     .enter_thread = flush_denormals,
 };

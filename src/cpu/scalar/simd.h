@@ -122,6 +122,17 @@ T9_SIMD I32 broadcast_32(const void* p) {
 T9_SIMD void store_i16(int16_t* p, I32 x) {
   for (int i = 0; i < 16; ++i) p[i] = static_cast<int16_t>(x.v[i]);
 }
+// The bytes at even and at odd places, each as a 16-bit integer.
+T9_SIMD I32 bytes_at(I32 x, int first) {
+  int8_t bytes[64];
+  int16_t wide[32];
+  std::memcpy(bytes, x.v, sizeof bytes);
+  for (int i = 0; i < 32; ++i) wide[i] = bytes[2 * i + first];
+  std::memcpy(x.v, wide, sizeof wide);
+  return x;
+}
+T9_SIMD I32 even_bytes(I32 x) { return bytes_at(x, 0); }
+T9_SIMD I32 odd_bytes(I32 x) { return bytes_at(x, 1); }
 // Wraps, as the instructions do: slots of a page that no key has taken yet hold anything.
 T9_SIMD I32 dot_i16(I32 acc, I32 w, I32 a) {
   int16_t pairs[32], by[32];

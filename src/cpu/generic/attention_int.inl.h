@@ -1,19 +1,61 @@
-// Attention over 16-bit integers: twice the multiply-adds of f32 on every x86 since SSE2 (pmaddwd,
+// Attention in 16-bit integers: twice the multiply-adds of f32 on every x86 since SSE2 (pmaddwd,
 // vpdpwssd), and exact, so the same bits on every table. The definition is attention.inl.h's: cells
 // of 256 keys, merged oldest first. What is rounded:
 //
-//   k, v   per key and head to a scale of max / kKeyMax, max / kValueMax (about f16's error)
-//   q      per row and head likewise
-//   p v    per page of 32 keys, the weights p * v_scale to max / kValueMax
+//   k, v   KvI16: per key and head to a scale of max / 5792, max / 8191 (about f16's error)
+//          KvI8:  k per key and 32 dims, v per key and head, to a scale of max / 127
+//   q      per row and head to max / kQueryMax
+//   p v    per page of 32 keys, the weights p * v_scale to max / kWeightMax
 //
-// Sums of products stay below 2^31: kKeyMax^2 * 64 over runs of 64 dims, kValueMax^2 * 32 over a
-// page's keys. Scores are in units of log2. Layout: cpu/kv_layout.h. Included inside a table's
-// namespace, after attention.inl.h.
+// Sums of products stay below 2^31: 5792^2 * 64 over a run of dims, 8191^2 * 32 over a page's keys.
+// Scores are in units of log2. Layout: cpu/kv_layout.h. Included inside a table's namespace, after
+// attention.inl.h.
 
-constexpr float kKeyMax = 5792.0f, kValueMax = 8191.0f;
-constexpr uint32_t kRunPairs = 32;  // pairs of dims whose products are summed as integers
+constexpr float kQueryMax = 5792.0f, kWeightMax = 8191.0f;
 
-T9_SIMD uint32_t dim_pairs(uint32_t head_dim) { return (head_dim + 1) / 2; }
+// How integers are stored: rows of four bytes a key (K) or dim (V), which hold kPerRow neighbours
+// and unfold to kPerRow / 2 vectors of 16-bit pairs.
+struct KvI16 {
+  static constexpr float kKeyMax = 5792.0f, kValueMax = 8191.0f;
+  static constexpr uint32_t kPerRow = 2;
+  static constexpr uint32_t kRunDims = 64;   // whose products are summed as integers
+  static constexpr bool kScaleARun = false;  // else one a key
+  using Element = int16_t;
+  static constexpr uint32_t place(uint32_t i) { return i; }  // of a row's i-th element
+  T9_SIMD void unfold(I32 row, I32* pairs) { pairs[0] = row; }
+};
+struct KvI8 {
+  static constexpr float kKeyMax = 127.0f, kValueMax = 127.0f;
+  static constexpr uint32_t kPerRow = 4;
+  static constexpr uint32_t kRunDims = kQ8RunDims;
+  static constexpr bool kScaleARun = true;
+  using Element = int8_t;
+  // So that the bytes at even places are the first pair.
+  static constexpr uint32_t place(uint32_t i) { return i == 1 ? 2 : i == 2 ? 1 : i; }
+  T9_SIMD void unfold(I32 row, I32* pairs) {
+    pairs[0] = even_bytes(row);
+    pairs[1] = odd_bytes(row);
+  }
+};
+
+template <class Kv>
+T9_SIMD uint32_t key_rows(uint32_t head_dim) {
+  return (head_dim + Kv::kPerRow - 1) / Kv::kPerRow;
+}
+template <class Kv>
+T9_SIMD uint32_t key_runs(uint32_t head_dim) {
+  return Kv::kScaleARun ? (head_dim + Kv::kRunDims - 1) / Kv::kRunDims : 1;
+}
+// The scales of a page's 32 keys follow the keys: one row or one a run, then one of the values.
+template <class Kv>
+T9_SIMD const float* key_scales(const uint8_t* page_k, uint32_t head_dim, uint32_t run) {
+  return reinterpret_cast<const float*>(page_k) +
+         (size_t{key_rows<Kv>(head_dim)} + run) * kPageKeys;
+}
+template <class Kv>
+T9_SIMD const float* value_scales(const uint8_t* page_k, uint32_t head_dim) {
+  return key_scales<Kv>(page_k, head_dim, key_runs<Kv>(head_dim));
+}
 
 // x to integers of at most `limit`; gives the scale. n values; q gets n rounded up to 16.
 T9_SIMD float quantize_i16(const float* x, uint32_t n, float limit, int16_t* q) {
@@ -26,26 +68,32 @@ T9_SIMD float quantize_i16(const float* x, uint32_t n, float limit, int16_t* q) 
   return amax > 1e-30f ? amax / limit : 0.0f;
 }
 
-static void append_kv_i16(const float* k, const float* v, uint32_t head_dim, uint32_t slot,
+template <class Kv>
+static void append_kv_int(const float* k, const float* v, uint32_t head_dim, uint32_t slot,
                           void* page_k, void* page_v) {
+  using Element = typename Kv::Element;
+  constexpr uint32_t kPer = Kv::kPerRow;
   int16_t q[kMaxHeadDim];
-  auto* keys = static_cast<int16_t*>(page_k) + 2 * slot;
-  const uint32_t n_pairs = dim_pairs(head_dim);
-  float* scales = static_cast<float*>(page_k) + size_t{n_pairs} * kPageKeys + slot;
-  scales[0] = quantize_i16(k, head_dim, kKeyMax, q);
-  for (uint32_t d = 0; d < n_pairs; ++d) {
-    keys[size_t{d} * 2 * kPageKeys] = q[2 * d];
-    keys[size_t{d} * 2 * kPageKeys + 1] = q[2 * d + 1];
+  auto* keys = static_cast<Element*>(page_k) + kPer * slot;
+  const uint32_t n_rows = key_rows<Kv>(head_dim), n_runs = key_runs<Kv>(head_dim);
+  float* scales = static_cast<float*>(page_k) + size_t{n_rows} * kPageKeys + slot;
+  const uint32_t run_dims = Kv::kScaleARun ? Kv::kRunDims : head_dim;
+  for (uint32_t run = 0; run < n_runs; ++run) {
+    const uint32_t d = run * run_dims, n = head_dim - d < run_dims ? head_dim - d : run_dims;
+    scales[size_t{run} * kPageKeys] = quantize_i16(k + d, n, Kv::kKeyMax, q + d);
   }
-  scales[kPageKeys] = quantize_i16(v, head_dim, kValueMax, q);
-  auto* values =
-      static_cast<int16_t*>(page_v) + size_t{slot / 2} * 2 * padded_dim(head_dim) + slot % 2;
-  for (uint32_t d = 0; d < padded_dim(head_dim); ++d) values[2 * d] = q[d];
+  for (uint32_t d = 0; d < n_rows * kPer; ++d) {
+    keys[size_t{d / kPer} * kPer * kPageKeys + Kv::place(d % kPer)] = static_cast<Element>(q[d]);
+  }
+  scales[size_t{n_runs} * kPageKeys] = quantize_i16(v, head_dim, Kv::kValueMax, q);
+  auto* values = static_cast<Element*>(page_v) + size_t{slot / kPer} * kPer * padded_dim(head_dim) +
+                 Kv::place(slot % kPer);
+  for (uint32_t d = 0; d < padded_dim(head_dim); ++d) values[kPer * d] = static_cast<Element>(q[d]);
 }
 
 template <int kN>
-struct QueryTileI16 {
-  const int16_t* q[kN];         // [pairs of dims][2]
+struct QueryTileInt {
+  const int16_t* q[kN];         // [padded_dim]
   float q_scale[kN];            // with the attention scale and log2(e)
   float* scores[kN];            // [256]
   int16_t* weights[kN];         // [256]
@@ -55,57 +103,73 @@ struct QueryTileI16 {
 };
 
 // Scores of kV vectors of keys, that is of kV / 2 pages.
-template <int kN, int kV>
-static void score_pages_i16(const QueryTileI16<kN>& t, uint32_t n_pairs,
+template <class Kv, int kN, int kV>
+static void score_pages_int(const QueryTileInt<kN>& t, uint32_t head_dim,
                             const uint8_t* const* pages, uint32_t key0) {
-  const int16_t* keys[kV];
+  constexpr int kPairs = Kv::kPerRow / 2;
+  constexpr uint32_t kRunRows = Kv::kRunDims / Kv::kPerRow;
+  const uint32_t n_rows = key_rows<Kv>(head_dim);
   F32 total[kN][kV];
 #pragma GCC unroll 8
   for (int v = 0; v < kV; ++v) {
-    keys[v] = reinterpret_cast<const int16_t*>(pages[v / 2]) + (v % 2) * 2 * kLanes;
 #pragma GCC unroll 16
     for (int i = 0; i < kN; ++i) total[i][v] = zero();
   }
-  for (uint32_t run = 0; run < n_pairs; run += kRunPairs) {
-    const uint32_t end = run + kRunPairs < n_pairs ? run + kRunPairs : n_pairs;
+  for (uint32_t begin = 0; begin < n_rows; begin += kRunRows) {
+    const uint32_t end = begin + kRunRows < n_rows ? begin + kRunRows : n_rows;
     I32 acc[kN][kV];
 #pragma GCC unroll 16
     for (int i = 0; i < kN; ++i) {
 #pragma GCC unroll 8
       for (int v = 0; v < kV; ++v) acc[i][v] = izero();
     }
-    for (uint32_t d = run; d < end; ++d) {
-      I32 k[kV];
+    for (uint32_t row = begin; row < end; ++row) {
+      I32 k[kV][kPairs];
 #pragma GCC unroll 8
-      for (int v = 0; v < kV; ++v) k[v] = load_i32(keys[v] + size_t{d} * 2 * kPageKeys);
+      for (int v = 0; v < kV; ++v)
+        Kv::unfold(load_i32(pages[v / 2] + (size_t{row} * kPageKeys + (v % 2) * kLanes) * 4), k[v]);
 #pragma GCC unroll 16
       for (int i = 0; i < kN; ++i) {
-        const I32 q = broadcast_32(t.q[i] + 2 * d);
+#pragma GCC unroll 2
+        for (int pair = 0; pair < kPairs; ++pair) {
+          const I32 q = broadcast_32(t.q[i] + Kv::kPerRow * row + 2 * pair);
 #pragma GCC unroll 8
-        for (int v = 0; v < kV; ++v) acc[i][v] = dot_i16(acc[i][v], k[v], q);
+          for (int v = 0; v < kV; ++v) acc[i][v] = dot_i16(acc[i][v], k[v][pair], q);
+        }
       }
     }
-#pragma GCC unroll 16
-    for (int i = 0; i < kN; ++i) {
 #pragma GCC unroll 8
-      for (int v = 0; v < kV; ++v) total[i][v] = add(total[i][v], to_f32(acc[i][v]));
+    for (int v = 0; v < kV; ++v) {
+      F32 scale = zero();
+      if constexpr (Kv::kScaleARun) {
+        scale = load(key_scales<Kv>(pages[v / 2], head_dim, begin / kRunRows) + (v % 2) * kLanes);
+      }
+#pragma GCC unroll 16
+      for (int i = 0; i < kN; ++i) {
+        const F32 sum = to_f32(acc[i][v]);
+        total[i][v] = Kv::kScaleARun ? fma(sum, scale, total[i][v]) : add(total[i][v], sum);
+      }
     }
   }
 #pragma GCC unroll 8
   for (int v = 0; v < kV; ++v) {
-    const F32 scale = load(reinterpret_cast<const float*>(pages[v / 2]) +
-                           size_t{n_pairs} * kPageKeys + (v % 2) * kLanes);
+    F32 scale = zero();
+    if constexpr (!Kv::kScaleARun) {
+      scale = load(key_scales<Kv>(pages[v / 2], head_dim, 0) + (v % 2) * kLanes);
+    }
 #pragma GCC unroll 16
     for (int i = 0; i < kN; ++i) {
-      store(t.scores[i] + key0 + v * kLanes, mul(mul(total[i][v], scale), set1(t.q_scale[i])));
+      const F32 sum = Kv::kScaleARun ? total[i][v] : mul(total[i][v], scale);
+      store(t.scores[i] + key0 + v * kLanes, mul(sum, set1(t.q_scale[i])));
     }
   }
 }
 
 // Scores to weights p * v_scale as integers with a scale a page; gives the cell's maximum and the
 // sum of p. A query that sees no key of the cell gets m = -inf.
-T9_SIMD void soften_i16(float* scores, uint32_t begin, uint32_t end, uint32_t n_keys,
-                        const uint8_t* const* k, uint32_t n_pairs, int16_t* weights,
+template <class Kv>
+T9_SIMD void soften_int(float* scores, uint32_t begin, uint32_t end, uint32_t n_keys,
+                        const uint8_t* const* k, uint32_t head_dim, int16_t* weights,
                         float* weight_scale, float* m, float* l) {
   const float kMinusInfinity = -__builtin_inff();
   if (begin >= end) {
@@ -131,16 +195,15 @@ T9_SIMD void soften_i16(float* scores, uint32_t begin, uint32_t end, uint32_t n_
   float inverse[kCellKeys / kPageKeys];
   for (uint32_t page = 0; page < n_keys / kPageKeys; ++page) {
     float* s = scores + size_t{page} * kPageKeys;
-    const float* v_scales =
-        reinterpret_cast<const float*>(k[page]) + (size_t{n_pairs} + 1) * kPageKeys;
+    const float* v_scales = value_scales<Kv>(k[page], head_dim);
     const F32 p0 = exp2(sub(load(s), set1(*m))), p1 = exp2(sub(load(s + kLanes), set1(*m)));
     sum = add(add(sum, p0), p1);
     const F32 w0 = mul(p0, load(v_scales)), w1 = mul(p1, load(v_scales + kLanes));
     store(s, w0);
     store(s + kLanes, w1);
     const float w_max = reduce_max(max(w0, w1));
-    inverse[page] = w_max > 1e-30f ? kValueMax / w_max : 0.0f;
-    weight_scale[page] = w_max > 1e-30f ? w_max * (1.0f / kValueMax) : 0.0f;
+    inverse[page] = w_max > 1e-30f ? kWeightMax / w_max : 0.0f;
+    weight_scale[page] = w_max > 1e-30f ? w_max * (1.0f / kWeightMax) : 0.0f;
   }
   for (uint32_t i = 0; i < n_keys; i += kLanes)
     store_i16(weights + i, round_to_i32(mul(load(scores + i), set1(inverse[i / kPageKeys]))));
@@ -148,27 +211,33 @@ T9_SIMD void soften_i16(float* scores, uint32_t begin, uint32_t end, uint32_t n_
 }
 
 // cell_out[d0 .. d0 + 16 kD) = sum over pages of scale * sum over the page's keys.
-template <int kN, int kD>
-static void weigh_values_i16(const QueryTileI16<kN>& t, const uint8_t* const* v, uint32_t n_pages,
+template <class Kv, int kN, int kD>
+static void weigh_values_int(const QueryTileInt<kN>& t, const uint8_t* const* v, uint32_t n_pages,
                              uint32_t dim, uint32_t d0) {
+  constexpr int kPairs = Kv::kPerRow / 2;
   for (uint32_t page = 0; page < n_pages; ++page) {
-    const auto* values = reinterpret_cast<const int16_t*>(v[page]) + 2 * d0;
+    const uint8_t* values = v[page] + size_t{d0} * 4;
     I32 acc[kN][kD];
 #pragma GCC unroll 16
     for (int i = 0; i < kN; ++i) {
 #pragma GCC unroll 8
       for (int j = 0; j < kD; ++j) acc[i][j] = izero();
     }
-    for (uint32_t pair = 0; pair < kPageKeys / 2; ++pair) {
-      I32 value[kD];
+    for (uint32_t row = 0; row < kPageKeys / Kv::kPerRow; ++row) {
+      I32 value[kD][kPairs];
 #pragma GCC unroll 8
       for (int j = 0; j < kD; ++j)
-        value[j] = load_i32(values + size_t{pair} * 2 * dim + 2 * kLanes * static_cast<size_t>(j));
+        Kv::unfold(load_i32(values + (size_t{row} * dim + kLanes * static_cast<size_t>(j)) * 4),
+                   value[j]);
 #pragma GCC unroll 16
       for (int i = 0; i < kN; ++i) {
-        const I32 w = broadcast_32(t.weights[i] + size_t{page} * kPageKeys + 2 * pair);
+#pragma GCC unroll 2
+        for (int pair = 0; pair < kPairs; ++pair) {
+          const I32 w = broadcast_32(t.weights[i] + size_t{page} * kPageKeys + Kv::kPerRow * row +
+                                     2 * pair);
 #pragma GCC unroll 8
-        for (int j = 0; j < kD; ++j) acc[i][j] = dot_i16(acc[i][j], value[j], w);
+          for (int j = 0; j < kD; ++j) acc[i][j] = dot_i16(acc[i][j], value[j][pair], w);
+        }
       }
     }
 #pragma GCC unroll 16
@@ -184,7 +253,7 @@ static void weigh_values_i16(const QueryTileI16<kN>& t, const uint8_t* const* v,
 }
 
 // The running state of a call's queries, and one tile's scratch.
-struct AttentionStateI16 {
+struct AttentionStateInt {
   float *out, *m, *l, *q_scale;  // [n][padded_dim], [n], [n], [n]
   int16_t* q;                    // [n][padded_dim]
   float *cell_out, *scores;      // [kQueryTileI16][padded_dim], [kQueryTileI16][256]
@@ -192,12 +261,12 @@ struct AttentionStateI16 {
   int16_t* weights;              // [kQueryTileI16][256]
 };
 
-template <int kN>
-static void attend_tile_i16(const AttentionArgs& args, const AttentionStateI16& s, uint32_t first,
+template <class Kv, int kN>
+static void attend_tile_int(const AttentionArgs& args, const AttentionStateInt& s, uint32_t first,
                             uint32_t cell_begin, const uint8_t* const* k, const uint8_t* const* v,
                             uint32_t n_keys) {
-  const uint32_t dim = padded_dim(args.head_dim), n_pairs = dim_pairs(args.head_dim);
-  QueryTileI16<kN> t;
+  const uint32_t head_dim = args.head_dim, dim = padded_dim(head_dim);
+  QueryTileInt<kN> t;
   for (uint32_t i = 0; i < kN; ++i) {
     const uint32_t index = first + i, row = index / args.n_group_heads;
     t.q[i] = s.q + size_t{index} * dim;
@@ -212,19 +281,19 @@ static void attend_tile_i16(const AttentionArgs& args, const AttentionStateI16& 
   const uint32_t n_pages = n_keys / kPageKeys;
   uint32_t page = 0;
   for (; page + kKeyTile / 2 <= n_pages; page += kKeyTile / 2)
-    score_pages_i16<kN, kKeyTile>(t, n_pairs, k + page, page * kPageKeys);
-  for (; page < n_pages; ++page) score_pages_i16<kN, 2>(t, n_pairs, k + page, page * kPageKeys);
+    score_pages_int<Kv, kN, kKeyTile>(t, head_dim, k + page, page * kPageKeys);
+  for (; page < n_pages; ++page) score_pages_int<Kv, kN, 2>(t, head_dim, k + page, page * kPageKeys);
   for (int i = 0; i < kN && args.softcap > 0; ++i)
     soft_cap(t.scores[i], n_keys, args.softcap * BaseTwo::kScoreUnits);
   float cell_m[kN], cell_l[kN];
   for (int i = 0; i < kN; ++i) {
-    soften_i16(t.scores[i], t.begin[i], t.end[i], n_keys, k, n_pairs, t.weights[i],
-               t.weight_scale[i], &cell_m[i], &cell_l[i]);
+    soften_int<Kv>(t.scores[i], t.begin[i], t.end[i], n_keys, k, head_dim, t.weights[i],
+                   t.weight_scale[i], &cell_m[i], &cell_l[i]);
   }
   uint32_t d = 0;
   for (; d + kValueTile * kLanes <= dim; d += kValueTile * kLanes)
-    weigh_values_i16<kN, kValueTile>(t, v, n_pages, dim, d);
-  for (; d < dim; d += kLanes) weigh_values_i16<kN, 1>(t, v, n_pages, dim, d);
+    weigh_values_int<Kv, kN, kValueTile>(t, v, n_pages, dim, d);
+  for (; d < dim; d += kLanes) weigh_values_int<Kv, kN, 1>(t, v, n_pages, dim, d);
   for (uint32_t i = 0; i < kN; ++i) {
     const uint32_t index = first + i;
     end_cell<BaseTwo>(args, s.out + size_t{index} * dim, s.m + index, s.l + index, t.cell_out[i],
@@ -233,20 +302,21 @@ static void attend_tile_i16(const AttentionArgs& args, const AttentionStateI16& 
 }
 
 // A tile of n <= kN queries.
-template <int kN>
-T9_SIMD void attend_tile_of(uint32_t n, const AttentionArgs& args, const AttentionStateI16& s,
+template <class Kv, int kN>
+T9_SIMD void attend_tile_of(uint32_t n, const AttentionArgs& args, const AttentionStateInt& s,
                             uint32_t first, uint32_t cell, const uint8_t* const* k,
                             const uint8_t* const* v, uint32_t n_keys) {
   if constexpr (kN > 0) {
-    if (n == kN) return attend_tile_i16<kN>(args, s, first, cell, k, v, n_keys);
-    attend_tile_of<kN - 1>(n, args, s, first, cell, k, v, n_keys);
+    if (n == kN) return attend_tile_int<Kv, kN>(args, s, first, cell, k, v, n_keys);
+    attend_tile_of<Kv, kN - 1>(n, args, s, first, cell, k, v, n_keys);
   }
 }
 
-static void attention_i16(const AttentionArgs& args) {
+template <class Kv>
+static void attention_int(const AttentionArgs& args) {
   const uint32_t n = args.n_rows * args.n_group_heads;
   const uint32_t dim = padded_dim(args.head_dim);
-  AttentionStateI16 s;
+  AttentionStateInt s;
   s.out = static_cast<float*>(args.scratch);
   s.cell_out = s.out + size_t{n} * dim;
   s.scores = s.cell_out + size_t{kQueryTileI16} * dim;
@@ -259,7 +329,7 @@ static void attention_i16(const AttentionArgs& args) {
   for (uint32_t i = 0; i < n; ++i) {
     const float* q = args.q + (i / args.n_group_heads) * args.q_row_stride +
                      (i % args.n_group_heads) * args.head_dim;
-    s.q_scale[i] = quantize_i16(q, args.head_dim, kKeyMax, s.q + size_t{i} * dim) * args.scale *
+    s.q_scale[i] = quantize_i16(q, args.head_dim, kQueryMax, s.q + size_t{i} * dim) * args.scale *
                    BaseTwo::kScoreUnits;
     s.m[i] = kBelowAll;
     s.l[i] = 0;
@@ -270,7 +340,7 @@ static void attention_i16(const AttentionArgs& args) {
     // As few tiles as can be, of sizes as equal as can be.
     for (uint32_t first = 0, tiles = (n + kQueryTileI16 - 1) / kQueryTileI16; first < n; --tiles) {
       const uint32_t size = (n - first + tiles - 1) / tiles;
-      attend_tile_of<kQueryTileI16>(size, args, s, first, cell, k, v, n_keys);
+      attend_tile_of<Kv, kQueryTileI16>(size, args, s, first, cell, k, v, n_keys);
       first += size;
     }
   });
