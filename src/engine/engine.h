@@ -36,6 +36,7 @@ struct GenerateRequest {
       {};                        // alternatives a generated token (0 to 20); none: no logprobs
   bool prompt_logprobs = false;  // the same for the prompt's tokens (with n_logprobs)
   uint32_t choice = 0;           // part of the random stream's key
+  uint64_t session = 0;          // whose it is: sessions share the batch fairly; 0: nobody's
   bool explain_cache = false;    // Usage::cache_report is wanted
   // What the reply must look like; none: anything. A script's line is held to it as far as it goes,
   // unless the line names another output format than rules_format.

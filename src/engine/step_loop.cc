@@ -50,7 +50,7 @@ void StepLoop::submit(RequestId id, GenerateRequest request, uint64_t seed, Even
 
 void StepLoop::schedule(RequestId id) {
   const GenerateRequest& request = active_.at(id)->request;
-  scheduler_.add({id, request.prompt, request.prompt_logprobs});
+  scheduler_.add({id, request.prompt, request.prompt_logprobs, request.session});
 }
 
 void StepLoop::cancel(RequestId id) {

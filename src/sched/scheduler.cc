@@ -29,6 +29,7 @@ void Scheduler::add(NewSequence sequence) {
   s.tokens = std::move(sequence.prompt);
   s.n_prompt = static_cast<uint32_t>(s.tokens.size());
   s.all_logits = sequence.all_logits;
+  s.session = sequence.session;
   waiting_.push_back(std::move(s));
 }
 
@@ -97,22 +98,38 @@ void Scheduler::plan_prompts() {
 }
 
 void Scheduler::admit() {
-  size_t i = 0;
-  while (i < waiting_.size() && running_.size() < limits_.max_batch) {
-    if (is_being_computed(waiting_[i])) {
-      ++i;
-      continue;
-    }
-    if (!try_admit(&waiting_[i])) {
-      return;  // who comes later does not overtake: a large request would wait for ever
+  while (running_.size() < limits_.max_batch) {
+    const size_t next = next_to_admit();
+    // Who fits does not overtake who does not: a large request would wait for ever.
+    if (next == waiting_.size() || !try_admit(&waiting_[next])) return;
+    for (size_t i = 0; i < next; ++i) {
+      if (!is_being_computed(waiting_[i])) ++waiting_[i].n_overtaken;
     }
     // A sequence that was preempted is older than some that run.
     const auto place =
-        std::upper_bound(running_.begin(), running_.end(), waiting_[i].arrival,
+        std::upper_bound(running_.begin(), running_.end(), waiting_[next].arrival,
                          [](uint64_t arrival, const Sequence& s) { return arrival < s.arrival; });
-    running_.insert(place, std::move(waiting_[i]));
-    waiting_.erase(waiting_.begin() + static_cast<ptrdiff_t>(i));
+    running_.insert(place, std::move(waiting_[next]));
+    waiting_.erase(waiting_.begin() + static_cast<ptrdiff_t>(next));
   }
+}
+
+// The place in the queue of the one whose turn it is; the queue's size: none.
+size_t Scheduler::next_to_admit() const {
+  const auto n_running = [&](uint64_t session) {
+    return session == 0 ? 0 : std::ranges::count(running_, session, &Sequence::session);
+  };
+  size_t best = waiting_.size();
+  ptrdiff_t fewest = 0;
+  for (size_t i = 0; i < waiting_.size(); ++i) {
+    const ptrdiff_t n = waiting_[i].n_overtaken >= kMaxOvertaken ? 0 : n_running(waiting_[i].session);
+    if ((best == waiting_.size() || n < fewest) && !is_being_computed(waiting_[i])) {
+      best = i;
+      fewest = n;
+    }
+    if (best < waiting_.size() && fewest == 0) break;
+  }
+  return best;
 }
 
 // Leases what is cached if the whole prompt fits beside what running prompts still need.

@@ -28,6 +28,7 @@ struct NewSequence {
   std::vector<TokenId> prompt;  // at least one token
   bool all_logits =
       false;  // logits of every row of the prompt: all of it is computed, whatever is cached
+  uint64_t session = 0;  // whose request it is; 0: one of its own
 };
 
 // Rows of one sequence in a step. Spans are valid until apply(), remove() or the next plan().
@@ -49,8 +50,9 @@ struct SliceResult {
 
 // Rules of a plan:
 //  - every running reply gets its row; prompts share the rows that StepCost allows beside them;
-//  - newcomers are admitted in order of arrival, while places in the batch and pages that are
-//  really free last;
+//  - newcomers are admitted while places in the batch and memory that is really free last: those of
+//  the session that has the fewest running first, then in order of arrival; nobody is overtaken more
+//  than kMaxOvertaken times;
 //  - of the prompts, the one with the fewest tokens left goes first; but a quarter of the rows is
 //  the oldest one's, so that short newcomers hold up nobody for ever;
 //  - one whose prompt a running sequence is just computing waits for it: two requests with the same
@@ -62,6 +64,8 @@ struct SliceResult {
 // Threads: one (the engine's).
 class Scheduler {
  public:
+  static constexpr uint32_t kMaxOvertaken = 32;
+
   // Requires: limits.max_rows >= max_batch, max_logit_rows > max_batch; cache outlives the
   // scheduler.
   Scheduler(const Limits& limits, kv::Cache* cache);
@@ -88,6 +92,8 @@ class Scheduler {
   struct Sequence {
     SequenceId id = 0;
     uint64_t arrival = 0;
+    uint64_t session = 0;
+    uint32_t n_overtaken = 0;     // by newcomers of other sessions
     std::vector<TokenId> tokens;  // prompt and reply
     uint32_t n_prompt = 0;
     uint32_t n_computed = 0;  // tokens whose KV is in the lease's pages
@@ -105,6 +111,7 @@ class Scheduler {
   void plan_replies();
   void plan_prompts();
   void admit();
+  size_t next_to_admit() const;
   bool try_admit(Sequence* sequence);
   bool is_being_computed(const Sequence& sequence) const;
   void add_slice(Sequence* sequence, uint32_t n_rows);

@@ -42,8 +42,9 @@ struct Fixture {
   explicit Fixture(uint32_t n_pages, Limits l = {})
       : limits(l), arena(n_pages), cache(n_pages, {1, 2}, &arena), scheduler(limits, &cache) {}
 
-  void add(SequenceId id, const Tokens& prompt, size_t n_new, bool all_logits = false) {
-    scheduler.add({id, prompt, all_logits});
+  void add(SequenceId id, const Tokens& prompt, size_t n_new, bool all_logits = false,
+           uint64_t session = 0) {
+    scheduler.add({id, prompt, all_logits, session});
     wanted[id] = n_new;
     prompts[id] = prompt;
   }
@@ -136,6 +137,38 @@ TEST(Scheduler, APromptComesInSlicesAndThenRowByRow) {
   f.run();
   EXPECT_TRUE(f.right(1));
   EXPECT_TRUE(f.scheduler.plan().empty());
+}
+
+// Places in the batch are shared by sessions, not by requests.
+TEST(Scheduler, AFewRequestsOfOneSessionDoNotWaitForTheManyOfAnother) {
+  Fixture f(256, {.max_batch = 2, .max_rows = 64});
+  for (SequenceId id = 1; id <= 8; ++id) {
+    f.add(id, iota(20, static_cast<TokenId>(1000 * id)), 5, false, /*session=*/1);
+  }
+  f.step();
+  f.add(9, iota(20, 9000), 5, false, /*session=*/2);
+  f.add(10, iota(20, 10000), 5);  // nobody's
+  f.run();
+  const auto place = [&](SequenceId id) {
+    return std::ranges::find(f.finished, id) - f.finished.begin();
+  };
+  EXPECT_LT(place(9), 4);
+  EXPECT_LT(place(10), 4);
+  EXPECT_TRUE(std::ranges::is_sorted(std::vector{place(3), place(4), place(5), place(8)}));
+}
+
+TEST(Scheduler, NobodyIsOvertakenForEver) {
+  Fixture f(256, {.max_batch = 2, .max_rows = 64});
+  f.add(1, iota(20, 1000), 1000, false, /*session=*/1);
+  f.step();
+  f.add(2, iota(20, 2000), 5, false, /*session=*/1);
+  SequenceId id = 2;
+  while (std::ranges::find(f.finished, 2u) == f.finished.end()) {
+    f.add(++id, iota(20, static_cast<TokenId>(1000 * id)), 1);  // always one more
+    ASSERT_NO_FATAL_FAILURE(f.step());
+    ASSERT_LT(id, 3 * Scheduler::kMaxOvertaken);
+  }
+  EXPECT_GE(id, Scheduler::kMaxOvertaken);
 }
 
 TEST(Scheduler, RepliesGoOnWhileAPromptIsRead) {
@@ -335,7 +368,8 @@ TEST(Scheduler, RandomRequestsEqualTheTwin) {
           prompt.push_back(static_cast<TokenId>(below(2)));
         }
         prompt.resize(std::min<size_t>(prompt.size(), 200));
-        f.add(next_id++, prompt, 1 + below(n_pages * 32 - prompt.size()) % 50, below(10) == 0);
+        f.add(next_id++, prompt, 1 + below(n_pages * 32 - prompt.size()) % 50, below(10) == 0,
+              below(4));
       }
       if (below(25) == 0 && !f.wanted.empty()) {
         f.remove(
