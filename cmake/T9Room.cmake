@@ -40,10 +40,8 @@ function(t9_test target source)
   endif()
   add_executable(${target} ${source})
   target_link_libraries(${target} PRIVATE ${TEST_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
-  if(T9_SANITIZE)
-    # What is tested is optimised; the tests themselves are half the time to build and run briefly.
-    target_compile_options(${target} PRIVATE -O0)
-  endif()
+  # What is tested is optimised; the tests themselves are half the time to build and run briefly.
+  target_compile_options(${target} PRIVATE $<IF:$<BOOL:${T9_SANITIZE}>,-O0,-O1>)
   target_compile_definitions(${target} PRIVATE
     T9_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
   gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${TEST_LABELS}")
