@@ -262,7 +262,10 @@ TEST(KvPageBytes, APartForEachWindow) {
   ops::Program program;
   program.kv_layers = {{1, 64}, {1, 64}, {1, 64}, {1, 64}};
   const auto read = [&](uint32_t layer, uint32_t window) {
-    program.ops.push_back(ops::Attention{.kv_layer = layer, .window = window});
+    ops::Attention attention{};
+    attention.kv_layer = layer;
+    attention.window = window;
+    program.ops.push_back(attention);
   };
   read(0, 512), read(1, 0), read(2, 512), read(3, 512), read(3, 0);
   EXPECT_EQ(ops::kv_windows(program), (std::vector<uint32_t>{512, 0, 512, 0}));

@@ -169,7 +169,8 @@ TEST(Scheduler, NobodyIsOvertakenForEver) {
   f.add(2, iota(20, 2000), 5, false, /*session=*/1);
   SequenceId id = 2;
   while (std::ranges::find(f.finished, 2u) == f.finished.end()) {
-    f.add(++id, iota(20, static_cast<TokenId>(1000 * id)), 1);  // always one more
+    ++id;
+    f.add(id, iota(20, static_cast<TokenId>(1000 * id)), 1);  // always one more
     ASSERT_NO_FATAL_FAILURE(f.step());
     ASSERT_LT(id, 3 * Scheduler::kMaxOvertaken);
   }

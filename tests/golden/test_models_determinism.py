@@ -143,6 +143,11 @@ def test_families(name, tmp_path):
     check_tiny(name, best_table(), tmp_path)
 
 
+@pytest.mark.parametrize("name", ["qwen2_gqa7_d64_tied", "gemma3_d256"])
+def test_8_bit_kv(name, tmp_path):
+    check_tiny(name, best_table(), tmp_path, kv_type="q8_0")
+
+
 def best_table() -> str:
     return next(isa for isa in kernel_tables() if machine_runs(isa))
 

@@ -15,6 +15,8 @@
 namespace tempo9::kv::testing {
 
 class FakeArena final : public PageCopier {
+  static auto* of(auto& cells, PageId page) { return &cells[size_t{page} * kPageTokens]; }
+
  public:
   explicit FakeArena(uint32_t n_pages, std::vector<PageClass> classes = {PageClass{}})
       : classes_(std::move(classes)),
@@ -85,9 +87,6 @@ class FakeArena final : public PageCopier {
   int n_drops = 0;
 
  private:
-  static auto* of(auto& cells, PageId page) {
-    return &cells[size_t{page} * kPageTokens];
-  }
   std::vector<PageClass> classes_;
   std::vector<std::vector<uint64_t>> cells_;  // by class
 };
