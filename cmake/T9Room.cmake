@@ -1,7 +1,7 @@
 # t9_room(<name> [THREADS] [DEPS room...] [LIBS target...] [EXCLUDE dir...] [LABELS label...])
 #
-# The whole build of a room: every *.cc under src/<name>/ is in the library t9_<name>, every *_test.cc is a test
-# program of its own. EXCLUDE names sub-folders that build by other rules (cpu/ uses it for its instruction sets).
+# The whole build of a room: every *.cc under src/<name>/ is in the library t9_<name>, every *_test.cc in the test
+# program <name>_test. EXCLUDE names sub-folders that build by other rules (cpu/ uses it for its instruction sets).
 # THREADS: it has threads of its own, or is called by several; thread sanitizer has nothing to find in the others' tests.
 # tools/check_rooms.py reads the same lines and checks that #includes follow DEPS (dependencies of dependencies count).
 function(t9_room name)
@@ -24,21 +24,18 @@ function(t9_room name)
     target_link_libraries(t9_${name} INTERFACE t9_options ${ROOM_DEPS} ${ROOM_LIBS})
     target_include_directories(t9_${name} INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
   endif()
-  if(T9_TESTS AND (ROOM_THREADS OR NOT T9_SANITIZE MATCHES "thread"))
-    foreach(test ${tests})
-      get_filename_component(stem ${test} NAME_WE)
-      t9_test(${name}_${stem} ${test} LIBS t9_${name} LABELS ${ROOM_LABELS})
-    endforeach()
+  if(T9_TESTS AND tests AND (ROOM_THREADS OR NOT T9_SANITIZE MATCHES "thread"))
+    t9_test(${name}_test ${tests} LIBS t9_${name} LABELS ${ROOM_LABELS})
   endif()
 endfunction()
 
-# t9_test(<target> <source> [LIBS target...] [LABELS label...]): one GoogleTest program, its cases known to CTest.
-function(t9_test target source)
+# t9_test(<target> <source>... [LIBS target...] [LABELS label...]): one GoogleTest program, its cases known to CTest.
+function(t9_test target)
   cmake_parse_arguments(TEST "" "" "LIBS;LABELS" ${ARGN})
   if(NOT TEST_LABELS)
     set(TEST_LABELS unit)
   endif()
-  add_executable(${target} ${source})
+  add_executable(${target} ${TEST_UNPARSED_ARGUMENTS})
   target_link_libraries(${target} PRIVATE ${TEST_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
   # What is tested is optimised; the tests themselves are half the time to build and run briefly.
   target_compile_options(${target} PRIVATE $<IF:$<BOOL:${T9_SANITIZE}>,-O0,-O1>)

@@ -1,7 +1,9 @@
-// Runs a fuzzer without libFuzzer: every corpus file as it is, then changed in small ways from a
-// fixed seed, so that ordinary builds keep the fuzzers alive and a little curious.
+// Runs a fuzzer without libFuzzer: every corpus file as it is, then N times one of them changed in
+// small ways from a fixed seed, so that ordinary builds keep the fuzzers alive and a little
+// curious.
 //
 //   <name>_fuzz [--changes N] [--seed N] FILE-OR-FOLDER...
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -58,6 +60,7 @@ std::vector<std::filesystem::path> files_of(const std::string& name) {
   if (!std::filesystem::is_directory(name)) return {name};
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(name)) files.push_back(entry.path());
+  std::ranges::sort(files);  // a folder lists its files in any order
   return files;
 }
 
@@ -66,26 +69,24 @@ std::vector<std::filesystem::path> files_of(const std::string& name) {
 int main(int argc, char** argv) {
   uint64_t n_changes = 0;
   uint64_t seed = 1;
-  size_t n_files = 0;
+  std::vector<Bytes> corpus;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if ((word == "--changes" || word == "--seed") && i + 1 < argc) {
       (word == "--seed" ? seed : n_changes) = std::strtoull(argv[++i], nullptr, 10);
       continue;
     }
-    for (const auto& path : files_of(word)) {
-      const Bytes bytes = read_file(path);
-      run(bytes);
-      std::mt19937_64 random(seed);
-      for (uint64_t n = 0; n < n_changes; ++n) {
-        Bytes changed = bytes;
-        change(changed, random);
-        run(changed);
-      }
-      ++n_files;
-    }
+    for (const auto& path : files_of(word)) corpus.push_back(read_file(path));
   }
-  std::printf("%zu files, each with %llu changes\n", n_files,
+  for (const Bytes& bytes : corpus) run(bytes);
+  if (corpus.empty()) return 1;  // a corpus that is gone is not a pass
+  std::mt19937_64 random(seed);
+  for (uint64_t n = 0; n < n_changes; ++n) {
+    Bytes changed = corpus[n % corpus.size()];
+    change(changed, random);
+    run(changed);
+  }
+  std::printf("%zu files, %llu changed ones\n", corpus.size(),
               static_cast<unsigned long long>(n_changes));
-  return n_files > 0 ? 0 : 1;  // a corpus that is gone is not a pass
+  return 0;
 }

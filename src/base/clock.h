@@ -34,4 +34,8 @@ class SteadyClock final : public Clock {
   }
 };
 
+inline double to_seconds(Clock::Nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
 }  // namespace tempo9

@@ -16,32 +16,13 @@ constexpr uint32_t kMaxTokens = 1u << 20;
 constexpr uint32_t kMaxThreads = 1024;
 constexpr uint32_t kMaxRepeats = 1000;
 
-constexpr const char* kFooter =
+constexpr const char* kBenchFooter =
     "tok/s are medians, with the range of the repeats; for several rows their sum. Share of roof: "
     "of "
     "this machine's\n"
     "int8 multiply-adds for prefill, of its read bandwidth for decode, both measured in the same "
     "run (docs/performance.md).\n"
     "Environment: TEMPO9_THREADS (as --threads), TEMPO9_CPU_ISA (force a kernel table).";
-
-Error usage_error(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
-
-Error unknown_argument(const CLI::App& app, const std::string& argument) {
-  if (!argument.starts_with("-")) {
-    return usage_error(fmt::format(
-        "bench: unexpected argument \"{}\": found a second model file, expected one", argument));
-  }
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  const std::string name = argument.substr(0, argument.find('='));
-  const std::string guess = nearest(name, names);
-  return usage_error(
-      guess.empty()
-          ? fmt::format("bench: unknown flag {}, expected one of {}", name, fmt::join(names, ", "))
-          : fmt::format("bench: unknown flag {}; did you mean {}?", name, guess));
-}
 
 std::optional<uint32_t> whole_number(std::string_view text, uint32_t lowest, uint32_t highest) {
   uint32_t value = 0;
@@ -138,7 +119,7 @@ Result<ParsedBench> parse_bench_options(const std::vector<std::string>& args,
 
   CLI::App app("Measures how fast a model reads and writes here, and what this machine could do.",
                "tempo9 bench");
-  app.footer(kFooter);
+  app.footer(kBenchFooter);
   app.allow_extras();
   app.add_option("model", positional, "the model file")->type_name("F.gguf");
   app.add_option("--gguf", options.model_path, "the model file (any shard of a split one)")
@@ -166,8 +147,12 @@ Result<ParsedBench> parse_bench_options(const std::vector<std::string>& args,
     parsed.help = app.help();
     return parsed;
   }
-  if (const auto extras = app.remaining(); !extras.empty())
-    return unknown_argument(app, extras.front());
+  if (const auto extras = app.remaining(); !extras.empty()) {
+    const std::vector<std::string> flags = flag_names(app);
+    const Error unknown = unknown_argument(
+        extras.front(), flags, fmt::format(", expected one of {}", fmt::join(flags, ", ")));
+    return usage_error(fmt::format("bench: {}", unknown.message));
+  }
   if (!positional.empty() && !options.model_path.empty()) {
     return usage_error(fmt::format("bench: found two model files, --gguf {} and {}, expected one",
                                    options.model_path, positional));

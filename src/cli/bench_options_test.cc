@@ -7,13 +7,13 @@ namespace {
 
 using Numbers = std::vector<uint32_t>;
 
-BenchOptions parse(std::vector<std::string> args, const Environment& environment = {}) {
+BenchOptions parse_bench(std::vector<std::string> args, const Environment& environment = {}) {
   const auto parsed = parse_bench_options(args, environment);
   EXPECT_TRUE(parsed) << parsed.error().message;
   return parsed ? parsed->options : BenchOptions{};
 }
 
-std::string error(std::vector<std::string> args) {
+std::string bench_error(std::vector<std::string> args) {
   const auto parsed = parse_bench_options(args, {});
   if (parsed) return "";
   EXPECT_EQ(parsed.error().code, ErrorCode::kInvalidArgument);
@@ -21,7 +21,7 @@ std::string error(std::vector<std::string> args) {
 }
 
 TEST(BenchOptions, Defaults) {
-  const BenchOptions options = parse({"--gguf", "F.gguf"});
+  const BenchOptions options = parse_bench({"--gguf", "F.gguf"});
   EXPECT_EQ(options.model_path, "F.gguf");
   EXPECT_EQ(options.plan.prefill, Numbers{512});
   EXPECT_EQ(options.plan.decode, Numbers{128});
@@ -35,9 +35,9 @@ TEST(BenchOptions, Defaults) {
 
 TEST(BenchOptions, AllFlags) {
   const BenchOptions options =
-      parse({"F.gguf", "--prefill", "512,4096", "--decode=128", "--rows", "1,8", "--depth", "100",
-             "--threads", "3", "--repeat", "7", "--json", "--roofs"},
-            {.threads = "9", .isa = "avx2", .api_key = {}});
+      parse_bench({"F.gguf", "--prefill", "512,4096", "--decode=128", "--rows", "1,8", "--depth",
+                   "100", "--threads", "3", "--repeat", "7", "--json", "--roofs"},
+                  {.threads = "9", .isa = "avx2", .api_key = {}});
   EXPECT_EQ(options.model_path, "F.gguf");
   EXPECT_EQ(options.plan.prefill, (Numbers{512, 4096}));
   EXPECT_EQ(options.plan.decode, Numbers{128});
@@ -51,13 +51,13 @@ TEST(BenchOptions, AllFlags) {
 }
 
 TEST(BenchOptions, OneKindAlone) {
-  EXPECT_TRUE(parse({"F.gguf", "--prefill", "9"}).plan.decode.empty());
-  EXPECT_TRUE(parse({"F.gguf", "--decode", "9"}).plan.prefill.empty());
-  EXPECT_TRUE(parse({"--roofs"}).model_path.empty());
+  EXPECT_TRUE(parse_bench({"F.gguf", "--prefill", "9"}).plan.decode.empty());
+  EXPECT_TRUE(parse_bench({"F.gguf", "--decode", "9"}).plan.prefill.empty());
+  EXPECT_TRUE(parse_bench({"--roofs"}).model_path.empty());
 }
 
 TEST(BenchOptions, ThreadsOfTheEnvironment) {
-  EXPECT_EQ(parse({"--roofs"}, {.threads = "9", .isa = {}, .api_key = {}}).n_threads, 9u);
+  EXPECT_EQ(parse_bench({"--roofs"}, {.threads = "9", .isa = {}, .api_key = {}}).n_threads, 9u);
   const auto parsed =
       parse_bench_options({"--roofs"}, {.threads = "two", .isa = {}, .api_key = {}});
   ASSERT_FALSE(parsed);
@@ -87,7 +87,7 @@ TEST(BenchOptions, WrongValuesNameFlagFoundAndExpected) {
                         {{"--xyzzy", "1"}, {"--xyzzy", "--prefill"}}}) {
     std::vector<std::string> args = {"--gguf", "F.gguf"};
     args.insert(args.end(), c.args.begin(), c.args.end());
-    const std::string message = error(args);
+    const std::string message = bench_error(args);
     for (const std::string& part : c.says)
       EXPECT_NE(message.find(part), std::string::npos) << part << " in: " << message;
   }
@@ -96,12 +96,12 @@ TEST(BenchOptions, WrongValuesNameFlagFoundAndExpected) {
 TEST(BenchOptions, NothingToMeasure) {
   for (const std::vector<std::string>& args :
        {std::vector<std::string>{}, {"--json"}, {"--prefill", "4"}}) {
-    const std::string message = error(args);
+    const std::string message = bench_error(args);
     EXPECT_NE(message.find("--gguf"), std::string::npos) << message;
     EXPECT_NE(message.find("--roofs"), std::string::npos) << message;
   }
-  EXPECT_NE(error({"--roofs", "--decode", "4"}).find("--decode: "), std::string::npos);
-  EXPECT_NE(error({"F.gguf", "G.gguf"}).find("G.gguf"), std::string::npos);
+  EXPECT_NE(bench_error({"--roofs", "--decode", "4"}).find("--decode: "), std::string::npos);
+  EXPECT_NE(bench_error({"F.gguf", "G.gguf"}).find("G.gguf"), std::string::npos);
 }
 
 TEST(BenchOptions, Help) {

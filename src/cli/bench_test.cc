@@ -2,22 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "cli/cli.h"
+#include "cli/testing/outcome.h"
 
 namespace tempo9::cli {
 namespace {
 
-struct Outcome {
-  int exit_code;
-  std::string out;
-  std::string err;
-};
-
 Outcome bench_with(const std::vector<std::string>& args, const Environment& environment = {}) {
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  const int exit_code = run_bench(args, environment);
-  return {exit_code, ::testing::internal::GetCapturedStdout(),
-          ::testing::internal::GetCapturedStderr()};
+  return outcome_of([&] { return run_bench(args, environment); });
 }
 
 TEST(RunBench, WrongUsage) {

@@ -18,7 +18,7 @@
 namespace tempo9::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kServeFooter =
     "Environment: TEMPO9_THREADS (as --threads), TEMPO9_CPU_ISA (force a kernel table: scalar, "
     "avx2, avx512),\n"
     "TEMPO9_API_KEY (as --api-key). AS_KV_OFFLOAD=0 keeps no KV cache on disk; "
@@ -29,10 +29,8 @@ constexpr const char* kFooter =
     "this machine\nare; tempo9 bench --help), tempo9 --version.";
 
 // Flags of the design that have no meaning yet: known, so that the answer is better than "unknown".
-constexpr const char* kLater[] = {"--graph", "--tower", "--pooling"};
+constexpr const char* kLaterOptions[] = {"--graph", "--tower", "--pooling"};
 constexpr const char* kLaterSwitches[] = {"--allow-image-urls"};
-
-Error usage_error(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
 
 // A file, or the name of a model that `tempo9 pull` fetched.
 Result<std::string> model_file(const std::string& word, const Environment& environment,
@@ -50,26 +48,11 @@ Result<std::string> model_file(const std::string& word, const Environment& envir
   return model->path;
 }
 
-std::vector<std::string> flag_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  for (const char* name : kLater) names.emplace_back(name);
+std::vector<std::string> serve_flags(const CLI::App& app) {
+  std::vector<std::string> names = flag_names(app);
+  for (const char* name : kLaterOptions) names.emplace_back(name);
   for (const char* name : kLaterSwitches) names.emplace_back(name);
   return names;
-}
-
-Error unknown_argument(const CLI::App& app, const std::string& argument) {
-  if (!argument.starts_with("-")) {
-    return usage_error(fmt::format(
-        "unexpected argument \"{}\": found a second model file, expected one", argument));
-  }
-  const std::string name = argument.substr(0, argument.find('='));
-  const std::string guess = nearest(name, flag_names(app));
-  return usage_error(guess.empty()
-                         ? fmt::format("unknown flag {}; `tempo9 --help` lists them", name)
-                         : fmt::format("unknown flag {}; did you mean {}?", name, guess));
 }
 
 }  // namespace
@@ -83,30 +66,6 @@ Result<uint32_t> whole_number(const char* what, const std::string& text, uint32_
                                    text, min, max));
   }
   return value;
-}
-
-std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
-  std::string best;
-  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
-    // Levenshtein's distance, one row at a time.
-    std::vector<size_t> row(candidate.size() + 1);
-    for (size_t k = 0; k < row.size(); ++k) row[k] = k;
-    for (size_t i = 0; i < word.size(); ++i) {
-      size_t diagonal = row[0];
-      row[0] = i + 1;
-      for (size_t k = 0; k < candidate.size(); ++k) {
-        const size_t replaced = diagonal + (word[i] == candidate[k] ? 0 : 1);
-        diagonal = row[k + 1];
-        row[k + 1] = std::min({replaced, row[k] + 1, diagonal + 1});
-      }
-    }
-    if (row.back() < best_distance) {
-      best_distance = row.back();
-      best = candidate;
-    }
-  }
-  return best;
 }
 
 Result<uint32_t> threads_from_environment(const std::string& text) {
@@ -191,12 +150,12 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   std::optional<uint32_t> max_length;
   std::string speculation_k = "0";
   double idle_minutes = 0;
-  std::vector<std::string> later(std::size(kLater));
+  std::vector<std::string> later(std::size(kLaterOptions));
 
   CLI::App app(
       "Serves one local language model over HTTP: OpenAI-compatible, on this machine only.",
       "tempo9 [serve]");
-  app.footer(kFooter);
+  app.footer(kServeFooter);
   app.allow_extras();
   app.add_option("model", positional, "the model file")->type_name("F.gguf");
   app.add_option("--gguf", engine.model_path, "the model file (any shard of a split one)")
@@ -218,7 +177,8 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   app.add_option("--threads", threads, "compute threads (default: by affinity and cgroup quota)")
       ->check(CLI::Range(1u, 1024u))
       ->type_name("N");
-  app.add_option("--kv-type", engine.kv_type, "type of the KV cache: i16, q8_0, f16 or f32 (default i16)")
+  app.add_option("--kv-type", engine.kv_type,
+                 "type of the KV cache: i16, q8_0, f16 or f32 (default i16)")
       ->type_name("T");
   app.add_option("--memory", memory, "cap on memory, like 6G (default: none)")->type_name("SIZE");
   app.add_option("--chat-template-file", options.chat_template_file,
@@ -236,7 +196,7 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
       ->type_name("F");
   app.add_option("--speculation-k", speculation_k, "draft depth; 0 (off) is the only one yet")
       ->type_name("K");
-  for (size_t i = 0; i < later.size(); ++i) app.add_option(kLater[i], later[i])->group("");
+  for (size_t i = 0; i < later.size(); ++i) app.add_option(kLaterOptions[i], later[i])->group("");
   for (const char* name : kLaterSwitches) app.add_flag(name)->group("");
 
   T9_TRY(const bool goes_on, parse_arguments(app, args));
@@ -245,10 +205,10 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
     return parsed;
   }
   if (const auto extras = app.remaining(); !extras.empty())
-    return unknown_argument(app, extras.front());
+    return unknown_argument(extras.front(), serve_flags(app), "; `tempo9 --help` lists them");
   for (size_t i = 0; i < later.size(); ++i) {
-    if (app.count(kLater[i]) > 0)
-      return usage_error(fmt::format("{}: not available yet", kLater[i]));
+    if (app.count(kLaterOptions[i]) > 0)
+      return usage_error(fmt::format("{}: not available yet", kLaterOptions[i]));
   }
   for (const char* name : kLaterSwitches) {
     if (app.count(name) > 0) return usage_error(fmt::format("{}: not available yet", name));

@@ -50,7 +50,4 @@ Result<uint32_t> whole_number(const char* what, const std::string& text, uint32_
 // TEMPO9_THREADS. Errors: kIo naming it.
 Result<uint32_t> threads_from_environment(const std::string& text);
 
-// The candidate that is fewest edits away, if that is near enough to be a slip; else empty.
-std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
-
 }  // namespace tempo9::cli

@@ -20,5 +20,10 @@ TEST(ParseArguments, ValuesHelpAndErrors) {
   EXPECT_NE(wrong.error().message.find("--n"), std::string::npos);
 }
 
+TEST(ParseArguments, NearestWord) {
+  EXPECT_EQ(nearest("serv", {"serve", "show"}), "serve");
+  EXPECT_EQ(nearest("xyzzyplugh", {"serve", "show"}), "");
+}
+
 }  // namespace
 }  // namespace tempo9::cli

@@ -1,22 +1,13 @@
 #include <gtest/gtest.h>
 
 #include "cli/cli.h"
+#include "cli/testing/outcome.h"
 
 namespace tempo9::cli {
 namespace {
 
-struct Outcome {
-  int exit_code;
-  std::string out;
-  std::string err;
-};
-
 Outcome run_with(std::vector<std::string> args) {
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  const int exit_code = run(args, {});
-  return {exit_code, ::testing::internal::GetCapturedStdout(),
-          ::testing::internal::GetCapturedStderr()};
+  return outcome_of([&] { return run(args, {}); });
 }
 
 TEST(Run, Version) {

@@ -58,7 +58,7 @@ Status check_regular(const std::string& flag, const std::string& path) {
   return {};
 }
 
-Result<std::string> read_file(const std::string& flag, const std::string& path) {
+Result<std::string> read_template(const std::string& flag, const std::string& path) {
   T9_TRY(check_regular(flag, path));
   std::ifstream file(path, std::ios::binary);
   if (!file) return make_error(ErrorCode::kIo, "{}: cannot open {}", flag, path);
@@ -136,7 +136,7 @@ class Serving {
     signals_.add(SIGTERM, error);
     if (!options_.chat_template_file.empty()) {
       T9_TRY(service_.template_source,
-             read_file("--chat-template-file", options_.chat_template_file));
+             read_template("--chat-template-file", options_.chat_template_file));
     }
     service_.name = options_.name;
     service_.format = options_.tool_parser;

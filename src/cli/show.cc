@@ -21,7 +21,7 @@
 namespace tempo9::cli {
 namespace {
 
-constexpr std::string_view kUsage = "usage: tempo9 show [--template] FILE.gguf";
+constexpr std::string_view kShowUsage = "usage: tempo9 show [--template] FILE.gguf";
 
 // Lines of text, gathered before anything is printed.
 class Page {
@@ -266,20 +266,21 @@ int run_show(const std::vector<std::string>& args, const Environment&) {
   std::vector<std::string> paths;
   for (const std::string& arg : args) {
     if (arg == "--help" || arg == "-h") {
-      std::cout << kUsage << '\n';
+      std::cout << kShowUsage << '\n';
       return finish_output(kExitOk);
     }
     if (arg == "--template") {
       options.full_template = true;
     } else if (arg.starts_with('-') && arg.size() > 1) {
-      std::cerr << "tempo9: show: unknown flag " << gguf::printable(arg) << "; " << kUsage << '\n';
+      std::cerr << "tempo9: show: unknown flag " << gguf::printable(arg) << "; " << kShowUsage
+                << '\n';
       return kExitUsage;
     } else {
       paths.push_back(arg);
     }
   }
   if (paths.size() != 1) {
-    std::cerr << "tempo9: show: " << paths.size() << " files given, expected one; " << kUsage
+    std::cerr << "tempo9: show: " << paths.size() << " files given, expected one; " << kShowUsage
               << '\n';
     return kExitUsage;
   }

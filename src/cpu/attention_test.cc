@@ -156,7 +156,8 @@ class Cache {
 double i16_error(uint32_t head_dim) {
   return 6.0 * 0.3 * std::sqrt(head_dim / 6.0) * 5e-4 + 6.0 / 8191.0;
 }
-constexpr KvFormat kI16 = KvFormat::kI16, kI8 = KvFormat::kI8, kF16 = KvFormat::kF16, kF32 = KvFormat::kF32;
+constexpr KvFormat kI16 = KvFormat::kI16, kI8 = KvFormat::kI8, kF16 = KvFormat::kF16,
+                   kF32 = KvFormat::kF32;
 constexpr Shape kShapes[] = {
     {1, 1, 1, 64, 0, kF16},
     {5, 5, 1, 64, 0, kF32},
@@ -206,7 +207,8 @@ TEST_P(AttentionTest, AgreesWithSoftmaxInDouble) {
         for (uint32_t d = 0; d < shape.head_dim; ++d) {
           ASSERT_NEAR(
               static_cast<double>(got[(row * shape.n_group_heads + head) * shape.head_dim + d]),
-              want[d], shape.format == kI16 || shape.format == kI8 ? i16_error(shape.head_dim) : 1e-5)
+              want[d],
+              shape.format == kI16 || shape.format == kI8 ? i16_error(shape.head_dim) : 1e-5)
               << shape.n_keys << " keys, head size " << shape.head_dim << ", row " << row
               << ", head " << head;
         }

@@ -24,8 +24,8 @@ Result<const KernelTable*> select_kernels(std::string_view name);
 // raised with every change of either, or pages on disk would be taken for what they are not.
 inline constexpr std::string_view kNumerics = "cpu-2";
 
-// What a page of 32 tokens takes, by class of KV layers: the one that is read to the end first, then
-// by window.
+// What a page of 32 tokens takes, by class of KV layers: the one that is read to the end first,
+// then by window.
 std::vector<ops::PageClass> kv_page_classes(const ops::Program& program, ops::KvType type);
 uint64_t kv_page_bytes(const ops::Program& program, ops::KvType type);  // of all classes
 

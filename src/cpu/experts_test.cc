@@ -119,11 +119,11 @@ TEST_P(ExpertsTest, EveryTableChoosesAlike) {
 }
 
 // One layer of 9 experts of which 3 are used, with biases, behind an embedding.
-struct Toy {
+struct ExpertsToy {
   ops::Program program;
   std::vector<std::vector<uint8_t>> bytes;
 
-  explicit Toy(DType type, ops::Activation activation = ops::Activation::kSilu) {
+  explicit ExpertsToy(DType type, ops::Activation activation = ops::Activation::kSilu) {
     constexpr uint32_t kWidth = 256, kInner = 256, kExperts = 9, kVocab = 50;
     bytes.reserve(16);
     const auto matrix = [&](uint32_t n_in, uint32_t n_out, DType t, uint32_t n_experts = 1) {
@@ -192,8 +192,8 @@ std::vector<int32_t> tokens_of(size_t n) {
 TEST_P(ExpertsTest, ALayerAgreesWithTheInterpreter) {
   const auto tokens = tokens_of(5);
   for (const DType type : {DType::kF32, DType::kMXFP4, DType::kQ2_K}) {
-    const Toy toy(type,
-                  type == DType::kMXFP4 ? ops::Activation::kClampedSwiglu : ops::Activation::kSilu);
+    const ExpertsToy toy(
+        type, type == DType::kMXFP4 ? ops::Activation::kClampedSwiglu : ops::Activation::kSilu);
     const auto want = ops::interpret(toy.program, tokens);
     const auto got = run(toy.program, *GetParam(), 2, tokens, 64);
     double squares = 0, errors = 0;
@@ -210,7 +210,7 @@ TEST_P(ExpertsTest, ALayerAgreesWithTheInterpreter) {
 TEST_P(ExpertsTest, BitsDoNotDependOnRowsThreadsOrTable) {
   const auto tokens = tokens_of(24);
   for (const DType type : {DType::kF16, DType::kMXFP4, DType::kQ2_K}) {
-    const Toy toy(type);
+    const ExpertsToy toy(type);
     const auto want = run(toy.program, *GetParam(), 1, tokens, 64);
     for (const uint32_t slice : {1u, 17u})
       ASSERT_EQ(run(toy.program, *GetParam(), 3, tokens, slice), want) << slice;

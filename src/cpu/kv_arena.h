@@ -1,5 +1,6 @@
-// The memory of all KV pages, and where a layer's heads lie in a page's part. Reserved address space:
-// memory is touched when a page is written, and given back by drop_part(); reads as zeros then.
+// The memory of all KV pages, and where a layer's heads lie in a page's part. Reserved address
+// space: memory is touched when a page is written, and given back by drop_part(); reads as zeros
+// then.
 #pragma once
 
 #include <cstring>

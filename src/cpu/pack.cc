@@ -104,15 +104,9 @@ void unpack_k_scales(const uint8_t* p, uint8_t* scales, uint8_t* mins) {
   }
 }
 
-uint16_t read_u16(const uint8_t* p) {
-  uint16_t value;
-  std::memcpy(&value, p, sizeof value);
-  return value;
-}
-
 void read_k_block(const uint8_t* p, bool fifth_bits, Unit& u) {
-  u.d = read_u16(p);
-  u.m = read_u16(p + 2) ^ 0x8000u;
+  u.d = quant::load_u16(p);
+  u.m = quant::load_u16(p + 2) ^ 0x8000u;
   unpack_k_scales(p + 4, u.scales, u.mins);
   const uint8_t* high = p + 16;
   const uint8_t* low = fifth_bits ? p + 48 : p + 16;
@@ -135,8 +129,8 @@ void unpack_pairs(const uint8_t* p, uint8_t* q) {
 void read_q2_k(const uint8_t* p, Unit& u) {
   std::memcpy(u.scales, p, 16);
   unpack_pairs(p + 16, u.q);
-  u.d = read_u16(p + 80);
-  u.m = read_u16(p + 82) ^ 0x8000u;
+  u.d = quant::load_u16(p + 80);
+  u.m = quant::load_u16(p + 82) ^ 0x8000u;
 }
 
 void read_q3_k(const uint8_t* p, Unit& u) {
@@ -149,7 +143,7 @@ void read_q3_k(const uint8_t* p, Unit& u) {
               high = scales[8 + i % 4] >> (2 * (i / 4)) & 3;
     u.scales[i] = static_cast<uint8_t>((low | high << 4) - 32);
   }
-  u.d = read_u16(p + 108);
+  u.d = quant::load_u16(p + 108);
 }
 
 void read_tq1_0(const uint8_t* p, Unit& u) {
@@ -158,13 +152,13 @@ void read_tq1_0(const uint8_t* p, Unit& u) {
     u.q[160 + i] = static_cast<uint8_t>(quant::trit(p[32 + i % 16], i / 16));
   for (int i = 0; i < 16; ++i)
     u.q[240 + i] = static_cast<uint8_t>(quant::trit(p[48 + i % 4], i / 4));
-  u.d = read_u16(p + 52);
+  u.d = quant::load_u16(p + 52);
 }
 
 void read_q6_k(const uint8_t* p, Unit& u) {
   const uint8_t *low = p, *high = p + 128;
   std::memcpy(u.scales, p + 192, 16);
-  u.d = read_u16(p + 208);
+  u.d = quant::load_u16(p + 208);
   for (int half = 0; half < 2; ++half) {
     for (int quarter = 0; quarter < 4; ++quarter) {
       for (int i = 0; i < 32; ++i) {
@@ -178,7 +172,7 @@ void read_q6_k(const uint8_t* p, Unit& u) {
 }
 
 void read_iq4_xs(const uint8_t* p, Unit& u) {
-  const uint32_t high = read_u16(p + 2);
+  const uint32_t high = quant::load_u16(p + 2);
   for (uint32_t block = 0; block < 8; ++block) {
     const uint32_t low = p[4 + block / 2] >> (4 * (block % 2)) & 15u;
     u.scales[block] = static_cast<uint8_t>((low | (high >> (2 * block) & 3u) << 4) - 32);
@@ -198,14 +192,14 @@ void read_nvfp4(const uint8_t* p, Unit& u) {
 }
 
 void read_unit(DType type, const uint8_t* p, Unit& u) {
-  u.d = read_u16(p);
+  u.d = quant::load_u16(p);
   switch (type) {
     case DType::kQ4_0:
     case DType::kIQ4_NL:
       unpack_nibbles(p + 2, u.q);
       break;
     case DType::kQ4_1:
-      u.m = read_u16(p + 2);
+      u.m = quant::load_u16(p + 2);
       unpack_nibbles(p + 4, u.q);
       break;
     case DType::kQ5_0:
@@ -213,7 +207,7 @@ void read_unit(DType type, const uint8_t* p, Unit& u) {
       add_fifth_bits(p + 2, u.q);
       break;
     case DType::kQ5_1:
-      u.m = read_u16(p + 2);
+      u.m = quant::load_u16(p + 2);
       unpack_nibbles(p + 8, u.q);
       add_fifth_bits(p + 4, u.q);
       break;
@@ -255,7 +249,7 @@ void read_unit(DType type, const uint8_t* p, Unit& u) {
       break;
     case DType::kTQ2_0:
       unpack_pairs(p, u.q);
-      u.d = read_u16(p + 64);
+      u.d = quant::load_u16(p + 64);
       break;
     default:
       read_k_block(p, type == DType::kQ5_K, u);
@@ -333,7 +327,9 @@ struct ScaleAndMin {
 
 // Of the weights around position in_unit of a packed unit.
 ScaleAndMin scale_at(const Layout& layout, const uint8_t* unit, uint32_t column, uint32_t in_unit) {
-  const auto f16 = [&](uint32_t at) { return quant::f16_to_f32(read_u16(unit + at + 2 * column)); };
+  const auto f16 = [&](uint32_t at) {
+    return quant::f16_to_f32(quant::load_u16(unit + at + 2 * column));
+  };
   const auto byte = [&](uint32_t begin, uint32_t i) { return unit[begin + 16 * i + column]; };
   const auto i8 = [&](uint32_t begin, uint32_t i) {
     return static_cast<float>(static_cast<int8_t>(byte(begin, i)));
@@ -416,7 +412,7 @@ void unpack_column(Packing packing, const uint8_t* group, uint32_t n_in, uint32_
       if (packing == Packing::kF32) {
         std::memcpy(out + k, group + 4 * at, 4);
       } else {
-        const uint16_t bits = read_u16(group + 2 * at);
+        const uint16_t bits = quant::load_u16(group + 2 * at);
         out[k] = packing == Packing::kF16 ? quant::f16_to_f32(bits) : quant::bf16_to_f32(bits);
       }
     }

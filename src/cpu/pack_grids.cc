@@ -17,18 +17,6 @@ struct Parts {
   uint8_t scales[16] = {};  // one per 16 weights, or 8 per 32
 };
 
-uint16_t read_u16(const uint8_t* p) {
-  uint16_t value;
-  std::memcpy(&value, p, sizeof value);
-  return value;
-}
-
-uint32_t read_u32(const uint8_t* p) {
-  uint32_t value;
-  std::memcpy(&value, p, sizeof value);
-  return value;
-}
-
 // Scales of which two stand in a byte, the first one low.
 void read_half_bytes(const uint8_t* p, int n, uint8_t* scales) {
   for (int i = 0; i < n; ++i) scales[i] = p[i / 2] >> (4 * (i % 2)) & 15;
@@ -36,16 +24,16 @@ void read_half_bytes(const uint8_t* p, int n, uint8_t* scales) {
 
 // A word with four sign numbers and a scale, for the 32 weights of a block.
 void read_signs_and_scale(const uint8_t* p, int block, Parts& parts) {
-  const uint32_t word = read_u32(p);
+  const uint32_t word = quant::load_u32(p);
   for (int v = 0; v < 4; ++v)
     parts.signs[4 * block + v] = static_cast<uint8_t>(quant::iq_signs(word >> (7 * v) & 0x7F));
   parts.scales[block] = static_cast<uint8_t>(word >> 28);
 }
 
 Parts read_iq1_s(const uint8_t* p) {
-  Parts parts{.d = read_u16(p)};
+  Parts parts{.d = quant::load_u16(p)};
   for (int block = 0; block < 8; ++block) {
-    const uint16_t word = read_u16(p + 34 + 2 * block);
+    const uint16_t word = quant::load_u16(p + 34 + 2 * block);
     for (int v = 4 * block; v < 4 * block + 4; ++v) {
       parts.index[v] = static_cast<uint16_t>(p[2 + v] | (word >> (3 * (v % 4)) & 7) << 8);
       parts.signs[v] = static_cast<uint8_t>(word >> 15);
@@ -63,7 +51,7 @@ Parts read_iq1_m(const uint8_t* p) {
     parts.signs[v] = static_cast<uint8_t>(half_byte >> 3);
   }
   for (int n = 0; n < 4; ++n) {
-    const uint16_t scales = read_u16(p + 48 + 2 * n);
+    const uint16_t scales = quant::load_u16(p + 48 + 2 * n);
     for (int i = 0; i < 4; ++i) parts.scales[4 * n + i] = scales >> (3 * i) & 7;
     parts.d = static_cast<uint16_t>(parts.d | (scales >> 12) << (4 * n));
   }
@@ -71,7 +59,7 @@ Parts read_iq1_m(const uint8_t* p) {
 }
 
 Parts read_iq2_xxs(const uint8_t* p) {
-  Parts parts{.d = read_u16(p)};
+  Parts parts{.d = quant::load_u16(p)};
   for (int block = 0; block < 8; ++block) {
     for (int v = 0; v < 4; ++v) parts.index[4 * block + v] = p[2 + 8 * block + v];
     read_signs_and_scale(p + 2 + 8 * block + 4, block, parts);
@@ -80,9 +68,9 @@ Parts read_iq2_xxs(const uint8_t* p) {
 }
 
 Parts read_iq2_xs(const uint8_t* p) {
-  Parts parts{.d = read_u16(p)};
+  Parts parts{.d = quant::load_u16(p)};
   for (int v = 0; v < 32; ++v) {
-    const uint16_t word = read_u16(p + 2 + 2 * v);
+    const uint16_t word = quant::load_u16(p + 2 + 2 * v);
     parts.index[v] = word & 0x1FF;
     parts.signs[v] = static_cast<uint8_t>(quant::iq_signs(word >> 9));
   }
@@ -91,7 +79,7 @@ Parts read_iq2_xs(const uint8_t* p) {
 }
 
 Parts read_iq2_s(const uint8_t* p) {
-  Parts parts{.d = read_u16(p)};
+  Parts parts{.d = quant::load_u16(p)};
   for (int v = 0; v < 32; ++v) {
     const int high = p[66 + v / 4] >> (2 * (v % 4)) & 3;
     parts.index[v] = static_cast<uint16_t>(p[2 + v] | high << 8);
@@ -102,14 +90,14 @@ Parts read_iq2_s(const uint8_t* p) {
 }
 
 Parts read_iq3_xxs(const uint8_t* p) {
-  Parts parts{.d = read_u16(p)};
+  Parts parts{.d = quant::load_u16(p)};
   for (int v = 0; v < 64; ++v) parts.index[v] = p[2 + v];
   for (int block = 0; block < 8; ++block) read_signs_and_scale(p + 66 + 4 * block, block, parts);
   return parts;
 }
 
 Parts read_iq3_s(const uint8_t* p) {
-  Parts parts{.d = read_u16(p)};
+  Parts parts{.d = quant::load_u16(p)};
   for (int v = 0; v < 64; ++v) {
     const int high = p[66 + v / 8] >> (v % 8) & 1;
     parts.index[v] = static_cast<uint16_t>(p[2 + v] | high << 8);

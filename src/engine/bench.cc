@@ -19,10 +19,6 @@ uint32_t largest(const std::vector<uint32_t>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
 }
 
-uint64_t pages_for(uint64_t n_tokens) {
-  return (n_tokens + ops::kPageTokens - 1) / ops::kPageTokens;
-}
-
 }  // namespace
 
 uint32_t BenchPlan::max_rows() const { return decode.empty() ? 1 : std::max(1u, largest(rows)); }
@@ -33,8 +29,8 @@ uint64_t BenchPlan::max_length() const {
 }
 
 uint64_t BenchPlan::n_pages() const {
-  const uint64_t reply = decode.empty() ? 0 : pages_for(uint64_t{depth} + largest(decode));
-  return std::max(pages_for(largest(prefill)), reply * max_rows());
+  const uint64_t reply = decode.empty() ? 0 : kv::pages_for(uint64_t{depth} + largest(decode));
+  return std::max(kv::pages_for(largest(prefill)), reply * max_rows());
 }
 
 Bench::Bench(const ops::Program& program, ops::KvType kv_type, uint32_t n_ids,
@@ -56,7 +52,8 @@ Status Bench::run(const BenchPlan& plan, const std::function<void(const BenchRes
     sink(result);
   }
   if (plan.decode.empty()) return {};
-  pages_a_sequence_ = static_cast<uint32_t>(pages_for(uint64_t{plan.depth} + largest(plan.decode)));
+  pages_a_sequence_ =
+      static_cast<uint32_t>(kv::pages_for(uint64_t{plan.depth} + largest(plan.decode)));
   T9_TRY(make_context());
   for (const uint32_t n : plan.decode) {
     for (const uint32_t rows : plan.rows) {
@@ -158,7 +155,7 @@ Result<std::vector<double>> Bench::time(const std::function<Status()>& repeat) c
   for (uint32_t i = 0; i < plan_.n_repeats; ++i) {
     const Clock::Nanoseconds begin = clock_->now();
     T9_TRY(repeat());
-    seconds.push_back(std::chrono::duration<double>(clock_->now() - begin).count());
+    seconds.push_back(to_seconds(clock_->now() - begin));
   }
   return seconds;
 }

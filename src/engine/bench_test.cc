@@ -13,7 +13,7 @@
 namespace tempo9::engine {
 namespace {
 
-constexpr uint32_t kVocab = 64;
+constexpr uint32_t kBenchVocab = 64;
 constexpr uint64_t kWeightBytes = 10'000;
 
 // A step takes a millisecond and another for each row. Checks what batch.h requires, and that every
@@ -21,7 +21,7 @@ constexpr uint64_t kWeightBytes = 10'000;
 class TimedBackend final : public ops::Backend {
  public:
   TimedBackend(uint32_t n_pages, testing::FakeClock* clock)
-      : inner_(n_pages, kVocab), clock_(clock), filled_(n_pages) {}
+      : inner_(n_pages, kBenchVocab), clock_(clock), filled_(n_pages) {}
 
   Result<std::span<const float>> step(const ops::Batch& batch) override {
     std::set<ops::PageId> written;
@@ -41,7 +41,7 @@ class TimedBackend final : public ops::Backend {
     shapes.push_back(shape + (batch.logit_rows.empty() ? "" : "logits"));
     clock_->set(clock_->now() + std::chrono::milliseconds(1 + batch.tokens.size()));
     if (broken) {
-      nan_.assign(batch.logit_rows.size() * kVocab, NAN);
+      nan_.assign(batch.logit_rows.size() * kBenchVocab, NAN);
       return std::span<const float>(nan_);
     }
     return inner_.step(batch);
@@ -75,15 +75,15 @@ class TimedBackend final : public ops::Backend {
 };
 
 ops::Program small_program() {
-  static const std::vector<uint8_t> bytes(8 * kVocab * 4);
+  static const std::vector<uint8_t> bytes(8 * kBenchVocab * 4);
   ops::Program program;
   ops::Matrix table;
   table.name = "table";
   table.n_in = 8;
-  table.n_out = kVocab;
+  table.n_out = kBenchVocab;
   table.data = bytes;
   const ops::MatrixId id = program.add_matrix(table);
-  program.n_vocab = kVocab;
+  program.n_vocab = kBenchVocab;
   program.kv_layers = {{1, 4}};
   const ops::TensorId x = program.embed(id, 1.0f);
   ops::Matrix qkv = table;
@@ -109,7 +109,7 @@ struct BenchRun {
   explicit BenchRun(const BenchPlan& plan, bool broken = false)
       : backend(static_cast<uint32_t>(plan.n_pages()), &clock) {
     backend.broken = broken;
-    Bench bench(program, ops::KvType::kF16, kVocab, &backend, &clock);
+    Bench bench(program, ops::KvType::kF16, kBenchVocab, &backend, &clock);
     status = bench.run(plan, [&](const BenchResult& result) { results.push_back(result); });
   }
   ops::Program program = small_program();
@@ -130,7 +130,7 @@ TEST(Bench, PromptsGoInSlices) {
   EXPECT_EQ(result.depth, 0u);
   EXPECT_EQ(result.seconds, (std::vector<double>{1.103, 1.103}));
   // A row's products with qkv and output matrix; one row of logits.
-  EXPECT_EQ(result.work, 1100.0 * (8 * 16 + 8 * 8) + 8 * kVocab);
+  EXPECT_EQ(result.work, 1100.0 * (8 * 16 + 8 * 8) + 8 * kBenchVocab);
   const std::vector<std::string> expected = {
       "0+512 logits", "0+512 ",         "512+512 ",   "1024+76 logits", "0+512 ",
       "512+512 ",     "1024+76 logits", "0+3 logits", "0+3 logits",     "0+3 logits"};

@@ -133,14 +133,6 @@ std::unique_ptr<kv::DiskTier> open_disk(const EngineOptions& options, const ops:
   return std::make_unique<kv::DiskTier>(*std::move(store), backend.page_bytes(), options.log);
 }
 
-// There are no pages behind a script's page numbers.
-class NoCopier final : public kv::PageCopier {
- public:
-  void copy_page(kv::PageId, kv::PageId, uint32_t) override {}
-  void copy_part(kv::PageId, kv::PageId, size_t) override {}
-  void drop_part(kv::PageId, size_t) override {}
-};
-
 }  // namespace
 
 Result<EngineParts> build_script_parts(const EngineOptions& options) {
@@ -159,12 +151,11 @@ Result<EngineParts> build_script_parts(const EngineOptions& options) {
   }
   // Page numbers cost next to nothing: as many as could ever be asked for.
   constexpr uint64_t kPageBytes = 512;
-  T9_TRY(const Capacity capacity,
-         choose_capacity(choose_length(options.max_length, declared),
-                         {.max_batch = options.max_batch,
-                          .max_rows = options.max_rows,
-                          .classes = {{0, kPageBytes}},
-                          .memory_bytes = uint64_t{64} << 20}));
+  T9_TRY(const Capacity capacity, choose_capacity(choose_length(options.max_length, declared),
+                                                  {.max_batch = options.max_batch,
+                                                   .max_rows = options.max_rows,
+                                                   .classes = {{0, kPageBytes}},
+                                                   .memory_bytes = uint64_t{64} << 20}));
   parts.info.max_length = capacity.length.max_length;
   parts.info.warning = capacity.length.warning;
   parts.info.backend = "script";

@@ -13,8 +13,6 @@ namespace {
 constexpr uint32_t kUsefulLength = 512;
 constexpr uint64_t kMaxPages = uint64_t{1} << 24;
 
-uint32_t pages_for(uint32_t n_tokens) { return (n_tokens + kv::kPageTokens - 1) / kv::kPageTokens; }
-
 }  // namespace
 
 Result<ops::KvType> parse_kv_type(const std::string& name) {
@@ -22,8 +20,8 @@ Result<ops::KvType> parse_kv_type(const std::string& name) {
   if (name == "q8_0") return ops::KvType::kQ8;
   if (name == "f16") return ops::KvType::kF16;
   if (name == "f32") return ops::KvType::kF32;
-  return make_error(ErrorCode::kInvalidArgument, "--kv-type: found {}, expected i16, q8_0, f16 or f32",
-                    name);
+  return make_error(ErrorCode::kInvalidArgument,
+                    "--kv-type: found {}, expected i16, q8_0, f16 or f32", name);
 }
 
 Status check_options(const EngineOptions& options) {
@@ -63,14 +61,14 @@ Result<Capacity> choose_capacity(Length length, const CapacityAsked& asked) {
     if (c.window == 0) full_bytes += c.bytes;
   }
   const uint64_t memory = asked.memory_bytes;
-  const uint64_t wanted = uint64_t{pages_for(length.max_length)} * asked.max_batch;
+  const uint64_t wanted = uint64_t{kv::pages_for(length.max_length)} * asked.max_batch;
   uint64_t n_pages = std::min(wanted, kMaxPages);
   if (full_bytes > 0) n_pages = std::min(n_pages, memory / full_bytes);
   cache.n_pages = static_cast<uint32_t>(n_pages);
   cache.memory_bytes = std::min(memory / page_bytes * page_bytes, wanted * page_bytes);
 
   // How many pages a request can come to.
-  uint64_t longest = std::min<uint64_t>(n_pages, pages_for(length.max_length));
+  uint64_t longest = std::min<uint64_t>(n_pages, kv::pages_for(length.max_length));
   if (sequence_bytes(cache, longest * kv::kPageTokens) > cache.memory_bytes) {
     uint64_t too_long = longest;
     for (longest = 0; longest + 1 < too_long;) {
@@ -80,7 +78,7 @@ Result<Capacity> choose_capacity(Length length, const CapacityAsked& asked) {
     }
   }
   const auto n_tokens = static_cast<uint32_t>(longest * kv::kPageTokens);
-  if (longest < pages_for(std::min(length.max_length, kUsefulLength))) {
+  if (longest < kv::pages_for(std::min(length.max_length, kUsefulLength))) {
     return make_error(ErrorCode::kResourceExhausted,
                       "memory: {} MiB are left for the KV cache beside the weights, enough for {} "
                       "tokens, expected at least {}; raise --memory or take a smaller model",

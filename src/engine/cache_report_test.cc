@@ -25,7 +25,7 @@ TEST(CacheReport, CausesAreNamedByWhatChanged) {
   EXPECT_EQ(cause("a ", "cat sat", "dog lay"), "other text");
 }
 
-struct Fixture {
+struct ReporterFixture {
   std::vector<tokenizer::TokenId> tokens(const std::string& text) {
     std::vector<tokenizer::TokenId> out;
     tokenizer->encode(text, {.parse_control = true}, &out);
@@ -40,7 +40,7 @@ struct Fixture {
 
 // B51: a clock in the system text.
 TEST(CacheReport, TheFirstDifferenceWithItsPlace) {
-  Fixture f;
+  ReporterFixture f;
   const std::string rest =
       "\nBe helpful." + std::string(200, '.') + "<|im_end|>\n<|im_start|>user\nhi";
   f.reporter.remember(f.tokens("<|im_start|>system\nNow: 10:00:01" + rest));
@@ -56,7 +56,7 @@ TEST(CacheReport, TheFirstDifferenceWithItsPlace) {
 }
 
 TEST(CacheReport, WhatIsNoLossHasNoCause) {
-  Fixture f;
+  ReporterFixture f;
   const std::string first(100, 'a');
   f.reporter.remember(f.tokens(first));
   const CacheReport next = f.report(first + "and more", 100);

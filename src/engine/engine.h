@@ -150,9 +150,8 @@ struct Stats {
   uint32_t n_running = 0, n_waiting = 0;
   uint64_t n_steps = 0;
   uint64_t n_preemptions = 0;
-  // KV pages: all that may be used, those that running requests hold, those that take memory.
-  uint32_t n_pages = 0, n_held_pages = 0, n_resident_pages = 0;
-  uint64_t page_bytes = 0;
+  // Memory of KV pages: what they may take, what running requests hold, what they take.
+  uint64_t kv_bytes = 0, held_kv_bytes = 0, resident_kv_bytes = 0;
   bool is_loaded = true;  // false: the model's memory was given back, and comes with a request
 };
 

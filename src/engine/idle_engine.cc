@@ -9,8 +9,6 @@
 namespace tempo9::engine {
 namespace {
 
-double seconds(Clock::Nanoseconds time) { return std::chrono::duration<double>(time).count(); }
-
 void add_wait(double waited, Timing* timing) {
   for (double* time : {&timing->now, &timing->started, &timing->first_token}) {
     if (*time > 0) *time += waited;
@@ -70,7 +68,7 @@ Result<RequestId> IdleEngine::submit(GenerateRequest request, EventSink sink) {
 }
 
 Status IdleEngine::pass_on(Waiting waiting) {
-  const double waited = seconds(parts_.clock->now() - waiting.submitted);
+  const double waited = to_seconds(parts_.clock->now() - waiting.submitted);
   // The last event waits for mutex_, and so finds what is written below.
   T9_TRY(const RequestId inner,
          parts_.engine->submit(
@@ -111,8 +109,7 @@ Stats IdleEngine::stats() const {
   if (is_loaded_) {
     stats = parts_.engine->stats();
   } else {
-    stats.n_pages = past_.n_pages;
-    stats.page_bytes = past_.page_bytes;
+    stats.kv_bytes = past_.kv_bytes;
     stats.is_loaded = false;
   }
   stats.n_waiting += static_cast<uint32_t>(waiting_.size());
@@ -135,8 +132,7 @@ CacheTotals IdleEngine::cache_totals() const {
 
 void IdleEngine::unload(std::unique_lock<std::mutex>& lock) {
   const Stats stats = parts_.engine->stats();
-  past_.n_pages = stats.n_pages;
-  past_.page_bytes = stats.page_bytes;
+  past_.kv_bytes = stats.kv_bytes;
   past_.n_steps += stats.n_steps;
   past_.n_preemptions += stats.n_preemptions;
   add(parts_.engine->cache_totals(), &past_cache_);

@@ -33,7 +33,7 @@ class OneWordEngine final : public Engine {
   void cancel(RequestId) override {}
   const ModelInfo& info() const override { return info_; }
   const tokenizer::Tokenizer& tokenizer() const override { std::abort(); }
-  Stats stats() const override { return {.n_running = 1, .n_steps = 10, .n_pages = 4}; }
+  Stats stats() const override { return {.n_running = 1, .n_steps = 10, .kv_bytes = 4}; }
   CacheTotals cache_totals() const override {
     CacheTotals totals;
     totals.asked = 5;
@@ -102,7 +102,7 @@ TEST_F(IdleEngineTest, IdleGivesTheModelBackAndARequestLoadsIt) {
     const Stats stats = engine.stats();
     EXPECT_EQ(stats.n_steps, 40u) << "four engines, ten steps each";
     EXPECT_EQ(stats.n_running, 0u);
-    EXPECT_EQ(stats.n_pages, 4u);
+    EXPECT_EQ(stats.kv_bytes, 4u);
     EXPECT_EQ(engine.cache_totals().asked, 20u);
     EXPECT_EQ(engine.cache_totals().misses.at("x").n_tokens, 8u);
     EXPECT_EQ(engine.info().max_length, 100u);

@@ -40,8 +40,8 @@ class StubBackend final : public ops::Backend {
   std::vector<uint32_t> copied;
 };
 
-struct Fixture {
-  Fixture() {
+struct ExecutorFixture {
+  ExecutorFixture() {
     auto owned = std::make_unique<StubBackend>();
     backend = owned.get();
     executor.emplace(std::move(owned), 4, 3);
@@ -54,7 +54,7 @@ struct Fixture {
 };
 
 TEST(ModelExecutor, BuildsTheBatchAndReadsEachSequencesLogits) {
-  Fixture f;
+  ExecutorFixture f;
   GenerateRequest other = f.greedy;
   other.n_logprobs = 2;
   f.executor->start(1, f.greedy, 0);
@@ -118,7 +118,7 @@ TEST(ModelExecutor, RulesDecideWhatIsSampledAndNothingElse) {
                         {std::make_shared<FakeRules>(0u, std::vector<TokenId>{1, 2}), 0},
                         {std::make_shared<FakeRules>(0b110u, std::vector<TokenId>{1, 2}), -1}};
   for (const Case& c : cases) {
-    Fixture f;
+    ExecutorFixture f;
     GenerateRequest request = f.greedy;
     request.rules = c.rules;
     request.n_logprobs = 1;
@@ -146,7 +146,7 @@ TEST(ModelExecutor, RulesDecideWhatIsSampledAndNothingElse) {
 }
 
 TEST(ModelExecutor, ASliceWithoutLogitsSamplesNothing) {
-  Fixture f;
+  ExecutorFixture f;
   f.executor->start(1, f.greedy, 0);
   const std::vector<TokenId> tokens = {0, 1};
   const auto outcomes = f.executor->step(
@@ -158,7 +158,7 @@ TEST(ModelExecutor, ASliceWithoutLogitsSamplesNothing) {
 }
 
 TEST(ModelExecutor, BrokenLogitsEndTheirOwnRequest) {
-  Fixture f;
+  ExecutorFixture f;
   f.executor->start(1, f.greedy, 0);
   f.executor->start(2, f.greedy, 0);
   const std::vector<TokenId> tokens = {0};
@@ -173,13 +173,13 @@ TEST(ModelExecutor, BrokenLogitsEndTheirOwnRequest) {
 }
 
 TEST(ModelExecutor, AnInterruptGoesToTheBackend) {
-  Fixture f;
+  ExecutorFixture f;
   f.executor->interrupt();
   EXPECT_TRUE(f.backend->interrupted);
 }
 
 TEST(ModelExecutor, CopiesGoToTheBackend) {
-  Fixture f;
+  ExecutorFixture f;
   BackendCopier copier(f.backend);
   copier.copy_page(3, 4, 5);
   EXPECT_EQ(f.backend->copied, (std::vector<uint32_t>{3, 4, 5}));

@@ -17,8 +17,8 @@
 namespace tempo9::engine {
 namespace {
 
-constexpr uint32_t kVocab = 300;
-constexpr uint32_t kMaxLength = 1024;
+constexpr uint32_t kOffloadVocab = 300;
+constexpr uint32_t kOffloadMaxLength = 1024;
 constexpr auto kPageBytes = kv::testing::FakeArena::kPageBytes;
 
 // One process: an engine over a folder.
@@ -28,11 +28,11 @@ struct Process {
     auto store = kv::DiskStore::open({folder, cap, "fake", kPageBytes});
     EXPECT_TRUE(store);
     tier = std::make_unique<kv::DiskTier>(*std::move(store), kPageBytes, nullptr);
-    executor.emplace(std::make_unique<testing::FakeBackend>(n_pages, kVocab), kVocab,
+    executor.emplace(std::make_unique<testing::FakeBackend>(n_pages, kOffloadVocab), kOffloadVocab,
                      static_cast<uint32_t>(tokenizer->size()));
     copier.emplace(&executor->backend());
     StepLoopOptions options{
-        {.max_batch = 4, .max_rows = 128}, {.n_pages = n_pages}, kMaxLength};
+        {.max_batch = 4, .max_rows = 128}, {.n_pages = n_pages}, kOffloadMaxLength};
     options.cache_secret = tier->secret();
     options.disk = tier.get();
     options.backend = &executor->backend();
@@ -64,7 +64,9 @@ struct Process {
   }
   void expect_twin(RequestId id) {
     EXPECT_TRUE(ended[id]);
-    EXPECT_EQ(replies[id], testing::alone(requests[id], id, kMaxLength, kVocab, *tokenizer).tokens);
+    EXPECT_EQ(
+        replies[id],
+        testing::alone(requests[id], id, kOffloadMaxLength, kOffloadVocab, *tokenizer).tokens);
   }
 
   std::unique_ptr<tokenizer::Tokenizer> tokenizer;

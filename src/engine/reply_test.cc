@@ -7,8 +7,8 @@
 namespace tempo9::engine {
 namespace {
 
-struct Fixture {
-  explicit Fixture(uint32_t max_new = 1000) : max_new_(max_new) {}
+struct ReplyFixture {
+  explicit ReplyFixture(uint32_t max_new = 1000) : max_new_(max_new) {}
 
   // Each inner list is an increment.
   void add(const std::vector<std::vector<TokenId>>& increments) {
@@ -49,7 +49,7 @@ struct Fixture {
 };
 
 TEST(Reply, EndTokenStopsAndIsNotShown) {
-  Fixture f;
+  ReplyFixture f;
   f.request.spell_control = true;
   f.add({{'h'}, {'i'}, {f.end()}, {'x'}});
   EXPECT_EQ(f.text(), "hi");
@@ -60,7 +60,7 @@ TEST(Reply, EndTokenStopsAndIsNotShown) {
 }
 
 TEST(Reply, IgnoredEndTokenIsAnOrdinaryOne) {
-  Fixture f(4);
+  ReplyFixture f(4);
   f.request.ignore_eos = true;
   f.request.spell_control = true;
   f.add({{'a'}, {f.end()}, {'b'}, {'c'}, {'d'}});
@@ -69,7 +69,7 @@ TEST(Reply, IgnoredEndTokenIsAnOrdinaryOne) {
 }
 
 TEST(Reply, StopTokenIds) {
-  Fixture f;
+  ReplyFixture f;
   f.request.stop_token_ids = {'c'};
   f.request.ignore_eos = true;
   f.add({{'a', 'b', 'c', 'd'}});
@@ -79,7 +79,7 @@ TEST(Reply, StopTokenIds) {
 }
 
 TEST(Reply, LengthCountsTokensAlsoInsideAnIncrement) {
-  Fixture f(3);
+  ReplyFixture f(3);
   f.add({{'a', 'b'}, {'c', 'd', 'e'}});
   EXPECT_EQ(f.text(), "abc");
   EXPECT_EQ(f.n_tokens(), 3u);
@@ -87,7 +87,7 @@ TEST(Reply, LengthCountsTokensAlsoInsideAnIncrement) {
 }
 
 TEST(Reply, StopStringAcrossTokensAndIncrements) {
-  Fixture f;
+  ReplyFixture f;
   f.request.stop = {"aab"};
   f.add({{'a'}, {'a'}, {'a'}, {'b', 'z'}, {'c'}});
   EXPECT_EQ(f.text(), "a");
@@ -97,14 +97,14 @@ TEST(Reply, StopStringAcrossTokensAndIncrements) {
 }
 
 TEST(Reply, AStopStringOnTheLastAllowedTokenIsAStop) {
-  Fixture f(2);
+  ReplyFixture f(2);
   f.request.stop = {"b"};
   f.add({{'a'}, {'b'}});
   EXPECT_EQ(f.finish().reason, FinishReason::kStop);
 }
 
 TEST(Reply, HeldBackTextIsShownAtTheEnd) {
-  Fixture f(3);
+  ReplyFixture f(3);
   f.request.stop = {"xyz"};
   f.add({{'a'}, {'x'}, {'y'}});
   EXPECT_EQ(f.events[1].text, "");
@@ -113,7 +113,7 @@ TEST(Reply, HeldBackTextIsShownAtTheEnd) {
 }
 
 TEST(Reply, WholeCharactersOnlyAndReplacementOnlyAtTheEnd) {
-  Fixture f(5);
+  ReplyFixture f(5);
   f.add({{0xF0}, {0x9F}, {0xA7}, {0x91}, {0xE2}});
   EXPECT_EQ(f.events[2].text, "");
   EXPECT_EQ(f.events[3].text, "\xF0\x9F\xA7\x91");
@@ -121,14 +121,14 @@ TEST(Reply, WholeCharactersOnlyAndReplacementOnlyAtTheEnd) {
 }
 
 TEST(Reply, ControlTokensAreSilentUnlessSpelled) {
-  Fixture f;
+  ReplyFixture f;
   f.add({{'a'}, {f.mark("<think>")}, {'b'}});
   EXPECT_EQ(f.text(), "ab");
   EXPECT_TRUE(f.events[1].marks.empty());
 }
 
 TEST(Reply, MarksAreRangesOfTheirEventsText) {
-  Fixture f;
+  ReplyFixture f;
   f.request.spell_control = true;
   f.add({{'<', f.mark("<think>"), 'b', f.mark("</think>")}, {'c'}});
   EXPECT_EQ(f.events[0].text, "<<think>b</think>");
@@ -138,7 +138,7 @@ TEST(Reply, MarksAreRangesOfTheirEventsText) {
 }
 
 TEST(Reply, AMarkIsNeverSplitByWhatAStopHoldsBack) {
-  Fixture f;
+  ReplyFixture f;
   f.request.spell_control = true;
   f.request.stop = {"k>!"};
   f.add({{'a', f.mark("<think>")}, {'b'}});
@@ -147,7 +147,7 @@ TEST(Reply, AMarkIsNeverSplitByWhatAStopHoldsBack) {
   EXPECT_EQ(f.events[1].text, "<think>b");
   EXPECT_EQ(f.events[1].marks.size(), 1u);
 
-  Fixture cut;  // a stop inside a mark leaves text, not a mark
+  ReplyFixture cut;  // a stop inside a mark leaves text, not a mark
   cut.request.spell_control = true;
   cut.request.stop = {"ink"};
   cut.add({{cut.mark("<think>")}});
@@ -156,7 +156,7 @@ TEST(Reply, AMarkIsNeverSplitByWhatAStopHoldsBack) {
 }
 
 TEST(Reply, MarksAfterGarbageAndInLaterEvents) {
-  Fixture f;
+  ReplyFixture f;
   f.request.spell_control = true;
   f.add({{0xE2}, {f.mark("<think>")}, {'x'}});
   EXPECT_EQ(f.events[0].text, "");
@@ -166,7 +166,7 @@ TEST(Reply, MarksAfterGarbageAndInLaterEvents) {
 }
 
 TEST(Reply, TheExecutorsOwnTextAndEnd) {
-  Fixture f;
+  ReplyFixture f;
   f.add_one(
       {.tokens = {{.id = 'a', .logprob = {}, .top = {}}, {.id = 'b', .logprob = {}, .top = {}}},
        .bytes = "whole",

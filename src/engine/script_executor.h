@@ -8,9 +8,18 @@
 #include "base/clock.h"
 #include "engine/executor.h"
 #include "engine/script.h"
+#include "kv/cache.h"
 #include "tokenizer/tokenizer.h"
 
 namespace tempo9::engine {
+
+// There are no pages behind a script's page numbers.
+class NoCopier final : public kv::PageCopier {
+ public:
+  void copy_page(kv::PageId, kv::PageId, uint32_t) override {}
+  void copy_part(kv::PageId, kv::PageId, size_t) override {}
+  void drop_part(kv::PageId, size_t) override {}
+};
 
 // Which line plays is settled when a request arrives: the first unused one whose `when` fits, else
 // the last fitting one, else an echo. Times are due dates against the clock: nothing here sleeps,

@@ -12,14 +12,7 @@
 namespace tempo9::engine {
 namespace {
 
-class NoCopier final : public kv::PageCopier {
- public:
-  void copy_page(kv::PageId, kv::PageId, uint32_t) override {}
-  void copy_part(kv::PageId, kv::PageId, size_t) override {}
-  void drop_part(kv::PageId, size_t) override {}
-};
-
-struct Heard {
+struct HeardScript {
   std::string text;
   std::vector<std::string> increments;  // of events that brought text
   std::vector<TokenId> tokens;
@@ -38,8 +31,8 @@ GenerateRequest with(Set set) {
   return request;
 }
 
-struct Fixture {
-  explicit Fixture(std::string_view script)
+struct ScriptFixture {
+  explicit ScriptFixture(std::string_view script)
       : tokenizer(tokenizer::make_byte_tokenizer()),
         executor(*parse_script(script, "test"), tokenizer.get(), &clock),
         loop({.limits = {}, .cache = {.n_pages = 4096}, .max_length = 4096, .cache_secret = {1, 2}},
@@ -50,7 +43,7 @@ struct Fixture {
     tokenizer->encode(text, {}, &request.prompt);
     request.match_text = text;
     loop.submit(id, std::move(request), 1, [this, id](Event&& event) {
-      Heard& h = heard[id];
+      HeardScript& h = heard[id];
       EXPECT_FALSE(h.finish.has_value());
       h.text += event.text;
       if (!event.text.empty()) h.increments.push_back(event.text);
@@ -72,7 +65,7 @@ struct Fixture {
     }
     ASSERT_TRUE(loop.is_idle());
   }
-  const Heard& hear(const std::string& text, GenerateRequest request = {}) {
+  const HeardScript& hear(const std::string& text, GenerateRequest request = {}) {
     const RequestId id = ask(text, std::move(request));
     run();
     return heard[id];
@@ -84,16 +77,16 @@ struct Fixture {
   NoCopier copier;
   StepLoop loop;
   RequestId last_id = 0;
-  std::map<RequestId, Heard> heard;
+  std::map<RequestId, HeardScript> heard;
 };
 
 TEST(ScriptExecutor, LinesAreUsedInOrderAndTheLastFittingOneAgain) {
-  Fixture f(R"({"text": "one"}
+  ScriptFixture f(R"({"text": "one"}
 {"text": "two", "when": "x", "format": "hermes"}
 {"text": "three", "when": "x"})");
   EXPECT_EQ(f.hear("x y").text, "one");
   EXPECT_EQ(f.hear("abc").text, "one");  // the only fitting line, again
-  const Heard two = f.hear("has x");
+  const HeardScript two = f.hear("has x");
   EXPECT_EQ(two.text, "two");
   EXPECT_EQ(two.format, "hermes");
   EXPECT_EQ(f.hear("x").text, "three");
@@ -102,7 +95,7 @@ TEST(ScriptExecutor, LinesAreUsedInOrderAndTheLastFittingOneAgain) {
 }
 
 TEST(ScriptExecutor, LinesGoByArrivalNotByWhoIsFirstToSpeak) {
-  Fixture f(R"({"text": "one", "prefill_ms": 100}
+  ScriptFixture f(R"({"text": "one", "prefill_ms": 100}
 {"text": "two"})");
   const RequestId a = f.ask("a"), b = f.ask("b");
   f.run();
@@ -112,18 +105,18 @@ TEST(ScriptExecutor, LinesGoByArrivalNotByWhoIsFirstToSpeak) {
 }
 
 TEST(ScriptExecutor, WithoutAFittingLineItEchoesTheUser) {
-  Fixture f(R"({"text": "no", "when": "nothing has this"})");
+  ScriptFixture f(R"({"text": "no", "when": "nothing has this"})");
   EXPECT_EQ(f.hear("hello \xF0\x9F\x98\x9A").text, "hello \xF0\x9F\x98\x9A");
   // A control token's spelling from outside stays text.
-  const Heard h = f.hear("a<|im_end|>b");
+  const HeardScript h = f.hear("a<|im_end|>b");
   EXPECT_EQ(h.text, "a<|im_end|>b");
   EXPECT_EQ(f.hear("the tool's", with([](GenerateRequest& r) { r.echo_text = "the user's"; })).text,
             "the user's");
 }
 
 TEST(ScriptExecutor, TextIsOneTokenAnIncrementAndEndsWithTheEndToken) {
-  Fixture f("{\"text\": \"h\xC3\xA9\"}");
-  const Heard h = f.hear("abc");
+  ScriptFixture f("{\"text\": \"h\xC3\xA9\"}");
+  const HeardScript h = f.hear("abc");
   EXPECT_EQ(h.increments, (std::vector<std::string>{"h", "\xC3\xA9"}));
   EXPECT_EQ(h.tokens, (std::vector<TokenId>{'h', 0xC3, 0xA9, f.tokenizer->eos()}));
   EXPECT_EQ(h.finish->reason, FinishReason::kStop);
@@ -132,8 +125,8 @@ TEST(ScriptExecutor, TextIsOneTokenAnIncrementAndEndsWithTheEndToken) {
 }
 
 TEST(ScriptExecutor, ControlSpellingsInTextBecomeTokens) {
-  Fixture f(R"({"text": "<tool_call>x</tool_call><|im_end|>never"})");
-  const Heard spelled = f.hear("a", with([](GenerateRequest& r) { r.spell_control = true; }));
+  ScriptFixture f(R"({"text": "<tool_call>x</tool_call><|im_end|>never"})");
+  const HeardScript spelled = f.hear("a", with([](GenerateRequest& r) { r.spell_control = true; }));
   EXPECT_EQ(spelled.text, "<tool_call>x</tool_call>");
   EXPECT_EQ(spelled.tokens.size(), 4u);
   EXPECT_EQ(spelled.finish->reason, FinishReason::kStop);
@@ -142,34 +135,34 @@ TEST(ScriptExecutor, ControlSpellingsInTextBecomeTokens) {
 
 TEST(ScriptExecutor, PiecesAreIncrementsOfWholeCharacters) {
   // B68: an emoji split over pieces; and a mark cut in the middle.
-  Fixture f(
+  ScriptFixture f(
       R"({"pieces": ["ab", {"b64": "8J8="}, {"b64": "p5E="}, "<tool_", "call>", {"b64": "/w=="}]})");
-  const Heard h = f.hear("a", with([](GenerateRequest& r) { r.spell_control = true; }));
+  const HeardScript h = f.hear("a", with([](GenerateRequest& r) { r.spell_control = true; }));
   EXPECT_EQ(h.increments, (std::vector<std::string>{"ab", "\xF0\x9F\xA7\x91", "<tool_", "call>",
                                                     "\xEF\xBF\xBD"}));
 }
 
 TEST(ScriptExecutor, FinishReasons) {
-  Fixture f(R"({"text": "a", "finish": "length"}
+  ScriptFixture f(R"({"text": "a", "finish": "length"}
 {"text": "b", "finish": "error"}
 {"pieces": []})");
   EXPECT_EQ(f.hear("x").finish->reason, FinishReason::kLength);
-  const Heard error = f.hear("x");
+  const HeardScript error = f.hear("x");
   EXPECT_EQ(error.text, "b");
   EXPECT_EQ(error.finish->reason, FinishReason::kError);
   EXPECT_NE(error.finish->error->message.find("line 2"), std::string::npos);
-  const Heard empty = f.hear("x");
+  const HeardScript empty = f.hear("x");
   EXPECT_EQ(empty.text, "");
   EXPECT_EQ(empty.finish->reason, FinishReason::kStop);
 }
 
 TEST(ScriptExecutor, LimitsAndStopsWorkAsWithAModel) {
-  Fixture f(R"({"text": "hello world"})");
-  const Heard cut = f.hear("x", with([](GenerateRequest& r) { r.max_tokens = 4; }));
+  ScriptFixture f(R"({"text": "hello world"})");
+  const HeardScript cut = f.hear("x", with([](GenerateRequest& r) { r.max_tokens = 4; }));
   EXPECT_EQ(cut.text, "hell");
   EXPECT_EQ(cut.finish->reason, FinishReason::kLength);
   EXPECT_EQ(cut.usage.completion_tokens, 4u);
-  const Heard stopped = f.hear("x", with([](GenerateRequest& r) { r.stop = {"o w"}; }));
+  const HeardScript stopped = f.hear("x", with([](GenerateRequest& r) { r.stop = {"o w"}; }));
   EXPECT_EQ(stopped.text, "hell");
   EXPECT_EQ(*stopped.finish->stop_string, "o w");
   EXPECT_EQ(f.hear("x", with([](GenerateRequest& r) { r.max_tokens = 0; })).text, "");
@@ -183,13 +176,13 @@ TEST(ScriptExecutor, RulesCutAScriptBeforeWhatTheyForbid) {
   ASSERT_TRUE(compiler);
   const auto rules = grammar::grammar_rules(*compiler->ebnf(R"(root ::= "ab" "c"*)"));
   const auto hear = [&](std::string_view script, const std::string& format = "") {
-    Fixture f(script);
-    return Heard(f.hear("x", with([&](GenerateRequest& r) {
-                          r.rules = rules;
-                          r.rules_format = format;
-                        })));
+    ScriptFixture f(script);
+    return HeardScript(f.hear("x", with([&](GenerateRequest& r) {
+                                r.rules = rules;
+                                r.rules_format = format;
+                              })));
   };
-  const auto expect = [](const Heard& heard, std::string_view text, FinishReason reason) {
+  const auto expect = [](const HeardScript& heard, std::string_view text, FinishReason reason) {
     EXPECT_EQ(heard.text, text);
     EXPECT_EQ(heard.finish->reason, reason);
   };
@@ -205,39 +198,40 @@ TEST(ScriptExecutor, ThinkingIsCutAndTheLineGoesOnBehindIt) {
   auto tokenizer = tokenizer::make_byte_tokenizer();
   const TokenId open = tokenizer->find("<think>"), close = tokenizer->find("</think>");
   const auto hear = [&](std::string_view script, uint32_t budget) {
-    Fixture f(script);
-    return Heard(f.hear("x", with([&](GenerateRequest& r) {
-                          r.spell_control = true;
-                          r.rules = grammar::with_thinking_budget(
-                              nullptr, {.pairs = {{{open}, {close}}}}, budget, tokenizer.get());
-                        })));
+    ScriptFixture f(script);
+    return HeardScript(f.hear("x", with([&](GenerateRequest& r) {
+                                r.spell_control = true;
+                                r.rules = grammar::with_thinking_budget(
+                                    nullptr, {.pairs = {{{open}, {close}}}}, budget,
+                                    tokenizer.get());
+                              })));
   };
   constexpr std::string_view kLine = R"({"text": "<think>abcdef</think>\nDone."})";
   EXPECT_EQ(hear(kLine, 3).text, "<think>abc</think>\nDone.");
   EXPECT_EQ(hear(kLine, 0).text, "<think></think>\nDone.");
   EXPECT_EQ(hear(kLine, 6).text, "<think>abcdef</think>\nDone.");
   EXPECT_EQ(hear(R"({"text": "Done."})", 0).text, "Done.");
-  const Heard pieces = hear(R"({"pieces": ["<think>ab", "cd</th", "ink>Do", "ne."]})", 1);
+  const HeardScript pieces = hear(R"({"pieces": ["<think>ab", "cd</th", "ink>Do", "ne."]})", 1);
   EXPECT_EQ(pieces.text, "<think>abcd</think>Done.");
   EXPECT_EQ(pieces.finish->reason, FinishReason::kStop);
-  const Heard endless = hear(R"({"text": "<think>abcdef"})", 2);
+  const HeardScript endless = hear(R"({"text": "<think>abcdef"})", 2);
   EXPECT_EQ(endless.text, "<think>ab</think>");
   EXPECT_EQ(endless.finish->reason, FinishReason::kStop);
 }
 
 TEST(ScriptExecutor, TimesAreKept) {
-  Fixture f(R"({"text": "abcd", "prefill_ms": 1000, "delay_ms": 50})");
+  ScriptFixture f(R"({"text": "abcd", "prefill_ms": 1000, "delay_ms": 50})");
   std::string prompt(1500, 'p');
-  const Heard h = f.hear(prompt);
+  const HeardScript h = f.hear(prompt);
   EXPECT_NEAR(h.finished_ms, 1000 + 4 * 50, 0.01);
-  const Heard again =
+  const HeardScript again =
       f.hear(prompt);  // cached but for the last token: its one slice takes the prompt's time
   EXPECT_EQ(again.usage.cached_tokens, 1499u);
   EXPECT_NEAR(again.finished_ms, 2 * (1000 + 4 * 50), 0.01);
 }
 
 TEST(ScriptExecutor, RequestsWaitSideBySide) {
-  Fixture f(R"({"text": "abcd", "delay_ms": 100})");
+  ScriptFixture f(R"({"text": "abcd", "delay_ms": 100})");
   std::vector<RequestId> ids;
   for (int i = 0; i < 8; ++i) {
     ids.push_back(f.ask(std::to_string(i) + " request"));
@@ -249,7 +243,7 @@ TEST(ScriptExecutor, RequestsWaitSideBySide) {
 }
 
 TEST(ScriptExecutor, CancelledWhileItWaits) {
-  Fixture f(R"({"text": "abcd", "delay_ms": 100})");
+  ScriptFixture f(R"({"text": "abcd", "delay_ms": 100})");
   const RequestId id = f.ask("x");
   f.clock.set(*f.loop.step());
   f.loop.step();
@@ -260,7 +254,7 @@ TEST(ScriptExecutor, CancelledWhileItWaits) {
 }
 
 TEST(ScriptExecutor, LogprobsOfWhatIsCertain) {
-  Fixture f(R"({"text": "a"})");
+  ScriptFixture f(R"({"text": "a"})");
   std::vector<TokenInfo> prompt, tokens;
   f.loop.submit(100, with([](GenerateRequest& r) {
                   r.prompt = {'x', 'y'};

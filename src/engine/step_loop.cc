@@ -11,8 +11,6 @@ namespace {
 // How often the machine's memory is looked at: reading it takes tens of microseconds.
 constexpr uint64_t kStepsBetweenLooks = 64;
 
-double seconds(Clock::Nanoseconds time) { return std::chrono::duration<double>(time).count(); }
-
 }  // namespace
 
 StepLoop::StepLoop(const StepLoopOptions& options, const tokenizer::Tokenizer* tokenizer,
@@ -108,7 +106,7 @@ void StepLoop::send(Active* active, Event event) {
   event.format = active->format;
   event.seed = active->seed;
   event.prompt_done = active->prompt_done;
-  active->timing.now = seconds(now() - active->submitted);
+  active->timing.now = to_seconds(now() - active->submitted);
   if (active->timing.first_token == 0 && !event.tokens.empty()) {
     active->timing.first_token = active->timing.now;
   }
@@ -191,7 +189,7 @@ std::optional<Clock::Nanoseconds> StepLoop::step() {
   const auto begin = now();
   for (const sched::Slice& slice : slices) {
     Active& active = *active_.at(slice.id);
-    if (active.timing.started == 0) active.timing.started = seconds(begin - active.submitted);
+    if (active.timing.started == 0) active.timing.started = to_seconds(begin - active.submitted);
   }
   auto outcomes = executor_->step(slices);
   ++n_steps_;
@@ -274,10 +272,9 @@ Stats StepLoop::stats() const {
           .n_waiting = static_cast<uint32_t>(active_.size()) - scheduler_.n_running(),
           .n_steps = n_steps_,
           .n_preemptions = scheduler_.n_preemptions(),
-          .n_pages = cache_.n_pages(),
-          .n_held_pages = cache_.n_pages() - cache_.n_free_pages(),
-          .n_resident_pages = cache_.n_resident_pages(),
-          .page_bytes = options_.page_bytes};
+          .kv_bytes = cache_.memory_bytes(),
+          .held_kv_bytes = cache_.memory_bytes() - cache_.free_bytes(),
+          .resident_kv_bytes = cache_.resident_bytes()};
 }
 
 }  // namespace tempo9::engine

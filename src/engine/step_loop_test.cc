@@ -12,9 +12,10 @@
 namespace tempo9::engine {
 namespace {
 
-constexpr uint32_t kVocab = 300;  // the byte tokenizer knows 262: the others pad, as real files do
+constexpr uint32_t kLoopVocab =
+    300;  // the byte tokenizer knows 262: the others pad, as real files do
 
-struct Heard {
+struct HeardReply {
   std::string text;
   std::vector<TokenInfo> tokens, prompt;
   std::optional<Event::Finish> finish;
@@ -23,21 +24,22 @@ struct Heard {
   uint64_t seed = 0;
 };
 
-struct Fixture {
-  explicit Fixture(uint32_t n_pages = 64, uint32_t max_length = 256, sched::Limits limits = {})
+struct LoopFixture {
+  explicit LoopFixture(uint32_t n_pages = 64, uint32_t max_length = 256, sched::Limits limits = {})
       : max_len(max_length),
         tokenizer(tokenizer::make_byte_tokenizer()),
-        executor(std::make_unique<testing::FakeBackend>(n_pages, kVocab), kVocab,
+        executor(std::make_unique<testing::FakeBackend>(n_pages, kLoopVocab), kLoopVocab,
                  static_cast<uint32_t>(tokenizer->size())),
         copier(&executor.backend()),
-        loop({limits, {.n_pages = n_pages}, max_length, {1, 2}}, tokenizer.get(), &executor, &copier) {}
+        loop({limits, {.n_pages = n_pages}, max_length, {1, 2}}, tokenizer.get(), &executor,
+             &copier) {}
 
   RequestId ask(GenerateRequest request, uint64_t seed = 1) {
     const RequestId id = ++last_id;
     requests[id] = request;
     seeds[id] = seed;
     loop.submit(id, std::move(request), seed, [this, id](Event&& event) {
-      Heard& h = heard[id];
+      HeardReply& h = heard[id];
       EXPECT_FALSE(h.finish.has_value()) << "an event after the last";
       h.text += event.text;
       h.tokens.insert(h.tokens.end(), event.tokens.begin(), event.tokens.end());
@@ -67,11 +69,11 @@ struct Fixture {
     ASSERT_TRUE(loop.is_idle());
   }
   testing::TwinReply twin(RequestId id) {
-    return testing::alone(requests[id], seeds[id], max_len, kVocab, *tokenizer);
+    return testing::alone(requests[id], seeds[id], max_len, kLoopVocab, *tokenizer);
   }
   void expect_twin(RequestId id) {
     const testing::TwinReply expected = twin(id);
-    const Heard& h = heard[id];
+    const HeardReply& h = heard[id];
     ASSERT_TRUE(h.finish.has_value());
     ASSERT_EQ(h.finish->reason, expected.reason) << "request " << id;
     std::vector<TokenId> ids;
@@ -88,7 +90,7 @@ struct Fixture {
   RequestId last_id = 0;
   std::map<RequestId, GenerateRequest> requests;
   std::map<RequestId, uint64_t> seeds;
-  std::map<RequestId, Heard> heard;
+  std::map<RequestId, HeardReply> heard;
 };
 
 // Replies of printable ASCII and the end token only, so that texts can be compared with the twin's
@@ -106,7 +108,7 @@ GenerateRequest ascii_request(const std::vector<TokenId>& prompt, float temperat
 std::vector<TokenId> tokens_of(std::string_view text) { return {text.begin(), text.end()}; }
 
 TEST(StepLoop, AReplyWithItsUsageAndSeed) {
-  Fixture f;
+  LoopFixture f;
   const RequestId id = f.ask(ascii_request(tokens_of("hello"), 1.0f, 20), 77);
   f.run();
   f.expect_twin(id);
@@ -116,7 +118,7 @@ TEST(StepLoop, AReplyWithItsUsageAndSeed) {
 }
 
 TEST(StepLoop, MemoryOfFreePagesGoesBackWhenTheMachineIsShort) {
-  Fixture f;
+  LoopFixture f;
   uint64_t available = 100;
   StepLoopOptions options{{}, {.n_pages = 64, .classes = {{0, 10}}}, 256, {1, 2}};
   options.available_memory = [&] { return available; };
@@ -141,7 +143,7 @@ TEST(StepLoop, MemoryOfFreePagesGoesBackWhenTheMachineIsShort) {
 }
 
 TEST(StepLoop, TheContextsEndIsALength) {  // B55
-  Fixture f(64, 256);
+  LoopFixture f(64, 256);
   GenerateRequest request = ascii_request(std::vector<TokenId>(250, 'a'), 1.0f, 100);
   request.ignore_eos = true;
   const RequestId id = f.ask(request);
@@ -155,7 +157,7 @@ TEST(StepLoop, TheContextsEndIsALength) {  // B55
 }
 
 TEST(StepLoop, OnlyThePromptWhenNoTokensAreAsked) {
-  Fixture f;
+  LoopFixture f;
   GenerateRequest request = ascii_request(tokens_of("prompt"), 1.0f, 0);
   request.n_logprobs = 5;
   request.prompt_logprobs = true;
@@ -167,7 +169,7 @@ TEST(StepLoop, OnlyThePromptWhenNoTokensAreAsked) {
 }
 
 TEST(StepLoop, CachedTokensAreCountedAndChangeNothing) {
-  Fixture f;
+  LoopFixture f;
   const std::vector<TokenId> prompt(100, 'x');
   const RequestId a = f.ask(ascii_request(prompt, 0.0f, 30));
   f.run();
@@ -180,7 +182,7 @@ TEST(StepLoop, CachedTokensAreCountedAndChangeNothing) {
 }
 
 TEST(StepLoop, LogprobsOfReplyAndPrompt) {
-  Fixture f(64, 512, {.max_batch = 4, .max_rows = 40, .max_logit_rows = 11});
+  LoopFixture f(64, 512, {.max_batch = 4, .max_rows = 40, .max_logit_rows = 11});
   GenerateRequest request = ascii_request(std::vector<TokenId>(200, 'y'), 0.7f, 10);
   for (size_t i = 0; i < 200; ++i) request.prompt[i] = static_cast<TokenId>(i % 97);
   f.ask(request);
@@ -193,7 +195,7 @@ TEST(StepLoop, LogprobsOfReplyAndPrompt) {
   f.expect_twin(id);
   f.expect_twin(neighbour);
   const testing::TwinReply expected = f.twin(id);
-  const Heard& h = f.heard[id];
+  const HeardReply& h = f.heard[id];
   EXPECT_EQ(h.usage.cached_tokens, 0u);
   ASSERT_EQ(h.prompt.size(), 200u);
   EXPECT_FALSE(h.prompt[0].logprob.has_value());
@@ -212,7 +214,7 @@ TEST(StepLoop, LogprobsOfReplyAndPrompt) {
 }
 
 TEST(StepLoop, PromptLogprobsSurvivePreemption) {
-  Fixture f(5, 160, {.max_batch = 3, .max_rows = 16, .max_logit_rows = 6});
+  LoopFixture f(5, 160, {.max_batch = 3, .max_rows = 16, .max_logit_rows = 6});
   std::vector<RequestId> ids;
   for (int i = 0; i < 3; ++i) {
     GenerateRequest request = ascii_request(std::vector<TokenId>(40, 'a' + i), 1.0f, 110);
@@ -234,7 +236,7 @@ TEST(StepLoop, PromptLogprobsSurvivePreemption) {
 }
 
 TEST(StepLoop, SeedsChoicesAndPositionsGiveDifferentReplies) {  // B74
-  Fixture f;
+  LoopFixture f;
   GenerateRequest request = ascii_request(tokens_of("same"), 1.0f, 30);
   const RequestId a = f.ask(request, 1), b = f.ask(request, 1), c = f.ask(request, 2);
   request.choice = 1;
@@ -248,7 +250,7 @@ TEST(StepLoop, SeedsChoicesAndPositionsGiveDifferentReplies) {  // B74
 TEST(StepLoop, NeighboursDoNotChangeAReply) {  // B90
   for (const float temperature : {0.0f, 0.8f}) {
     for (const int n_others : {0, 1, 3, 7}) {
-      Fixture f(256, 700, {.max_batch = 8});
+      LoopFixture f(256, 700, {.max_batch = 8});
       std::mt19937_64 random(static_cast<uint64_t>(n_others));
       GenerateRequest request = ascii_request(tokens_of("the one"), temperature, 512);
       request.ignore_eos = true;
@@ -268,7 +270,7 @@ TEST(StepLoop, NeighboursDoNotChangeAReply) {  // B90
 }
 
 TEST(StepLoop, AFailedStepFailsItsRequestsOnly) {
-  Fixture f;
+  LoopFixture f;
   static_cast<testing::FakeBackend&>(f.executor.backend()).fail_at_step = 3;
   const RequestId a = f.ask(ascii_request(tokens_of("a"), 0.0f, 50));
   f.step();
@@ -283,7 +285,7 @@ TEST(StepLoop, AFailedStepFailsItsRequestsOnly) {
 }
 
 TEST(StepLoop, CancelAndEndAll) {
-  Fixture f;
+  LoopFixture f;
   const RequestId a = f.ask(ascii_request(tokens_of("abc"), 1.0f, 100));
   const RequestId b = f.ask(ascii_request(tokens_of("def"), 1.0f, 100));
   f.step();
@@ -310,10 +312,10 @@ TEST(StepLoop, AThousandRandomRequestsEqualTheTwin) {
   for (int round = 0; round < 10; ++round) {
     // Every other round is short of pages, so that preemption is at home.
     const auto n_pages = static_cast<uint32_t>(round % 2 == 0 ? 10 : 10 + below(30));
-    Fixture f(n_pages, 300,
-              {.max_batch = static_cast<uint32_t>(1 + below(8)),
-               .max_rows = static_cast<uint32_t>(8 + below(100)),
-               .max_logit_rows = static_cast<uint32_t>(9 + below(20))});
+    LoopFixture f(n_pages, 300,
+                  {.max_batch = static_cast<uint32_t>(1 + below(8)),
+                   .max_rows = static_cast<uint32_t>(8 + below(100)),
+                   .max_logit_rows = static_cast<uint32_t>(9 + below(20))});
     std::map<RequestId, bool> cancelled;
     while (f.last_id < 100 || !f.loop.is_idle()) {
       while (f.last_id < 100 && (f.loop.is_idle() || below(4) == 0)) {

@@ -18,29 +18,22 @@
 namespace tempo9::engine {
 namespace {
 
-constexpr uint32_t kVocab = 300;
-constexpr uint32_t kMaxLength = 512;
+constexpr uint32_t kEngineVocab = 300;
+constexpr uint32_t kEngineMaxLength = 512;
 
 EngineParts fake_parts(bool steps_hang = false) {
   EngineParts parts;
   parts.tokenizer = tokenizer::make_byte_tokenizer();
   parts.n_ids = static_cast<uint32_t>(parts.tokenizer->size());
-  parts.info.max_length = kMaxLength;
-  parts.loop = {{.max_batch = 4}, 64, kMaxLength, {1, 2}};
-  auto backend = std::make_unique<testing::FakeBackend>(64, kVocab);
+  parts.info.max_length = kEngineMaxLength;
+  parts.loop = {{.max_batch = 4}, {.n_pages = 64}, kEngineMaxLength, {1, 2}};
+  auto backend = std::make_unique<testing::FakeBackend>(64, kEngineVocab);
   backend->hangs = steps_hang;
   parts.copier = std::make_unique<BackendCopier>(backend.get());
-  parts.executor = std::make_unique<ModelExecutor>(std::move(backend), kVocab, parts.n_ids);
+  parts.executor = std::make_unique<ModelExecutor>(std::move(backend), kEngineVocab, parts.n_ids);
   parts.clock = std::make_unique<SteadyClock>();
   return parts;
 }
-
-class NoCopier final : public kv::PageCopier {
- public:
-  void copy_page(kv::PageId, kv::PageId, uint32_t) override {}
-  void copy_part(kv::PageId, kv::PageId, size_t) override {}
-  void drop_part(kv::PageId, size_t) override {}
-};
 
 EngineParts script_parts(std::string_view script, bool auto_advance) {
   EngineParts parts = fake_parts();
@@ -111,8 +104,8 @@ TEST(ThreadedEngine, ManyThreadsAskAndEachGetsItsOwnReply) {
         Listener listener;
         ASSERT_TRUE(engine.submit(request, listener.sink()));
         listener.wait();
-        const auto expected =
-            testing::alone(request, listener.seed(), kMaxLength, kVocab, engine.tokenizer());
+        const auto expected = testing::alone(request, listener.seed(), kEngineMaxLength,
+                                             kEngineVocab, engine.tokenizer());
         EXPECT_EQ(listener.tokens(), expected.tokens);
       }
     });

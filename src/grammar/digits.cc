@@ -14,7 +14,7 @@ using Branches = std::vector<std::string>;
 constexpr size_t kMaxDigits = 18;
 
 std::string digits(size_t n) { return n == 0 ? "" : fmt::format(" [0-9]{{{}}}", n); }
-std::string quoted(std::string_view text) {
+std::string literal(std::string_view text) {
   return text.empty() ? std::string("\"\"") : fmt::format("\"{}\"", text);
 }
 std::string range(char low, char high) { return fmt::format("[{}-{}]", low, high); }
@@ -23,21 +23,21 @@ std::string range(char low, char high) { return fmt::format("[{}-{}]", low, high
 void at_least(std::string_view prefix, std::string_view low, Branches* out) {
   for (size_t i = 0; i < low.size(); ++i) {
     if (low[i] == '9') continue;
-    out->push_back(fmt::format("{}{} {}{}", quoted(prefix), quoted(low.substr(0, i)),
+    out->push_back(fmt::format("{}{} {}{}", literal(prefix), literal(low.substr(0, i)),
                                range(static_cast<char>(low[i] + 1), '9'),
                                digits(low.size() - i - 1)));
   }
-  out->push_back(fmt::format("{}{}", quoted(prefix), quoted(low)));
+  out->push_back(fmt::format("{}{}", literal(prefix), literal(low)));
 }
 
 void at_most(std::string_view prefix, std::string_view high, Branches* out) {
   for (size_t i = 0; i < high.size(); ++i) {
     if (high[i] == '0') continue;
-    out->push_back(fmt::format("{}{} {}{}", quoted(prefix), quoted(high.substr(0, i)),
+    out->push_back(fmt::format("{}{} {}{}", literal(prefix), literal(high.substr(0, i)),
                                range('0', static_cast<char>(high[i] - 1)),
                                digits(high.size() - i - 1)));
   }
-  out->push_back(fmt::format("{}{}", quoted(prefix), quoted(high)));
+  out->push_back(fmt::format("{}{}", literal(prefix), literal(high)));
 }
 
 // Both of one length.
@@ -45,14 +45,14 @@ void between(const std::string& low, const std::string& high, Branches* out) {
   size_t same = 0;
   while (same < low.size() && low[same] == high[same]) ++same;
   if (same == low.size()) {
-    out->push_back(quoted(low));
+    out->push_back(literal(low));
     return;
   }
   const std::string_view l(low), h(high);
   at_least(l.substr(0, same + 1), l.substr(same + 1), out);
   if (h[same] - l[same] > 1) {
     out->push_back(
-        fmt::format("{} {}{}", quoted(l.substr(0, same)),
+        fmt::format("{} {}{}", literal(l.substr(0, same)),
                     range(static_cast<char>(l[same] + 1), static_cast<char>(h[same] - 1)),
                     digits(low.size() - same - 1)));
   }

@@ -20,7 +20,7 @@ number ::= "-"? ("0" | [1-9] [0-9]*)
 
 // Every byte, two control tokens, and some longer tokens; 265 in all, so that the last mask word is
 // not full.
-Vocab byte_vocab() {
+Vocab mixed_vocab() {
   Vocab vocab;
   for (int byte = 0; byte < 256; ++byte) vocab.tokens.emplace_back(1, static_cast<char>(byte));
   vocab.tokens.insert(vocab.tokens.end(),
@@ -45,7 +45,7 @@ class GrammarTest : public testing::Test {
     return true;
   }
   static std::vector<uint32_t> mask_of(Matcher& matcher) {
-    std::vector<uint32_t> mask(mask_words(byte_vocab().tokens.size()), 0xA5A5A5A5U);
+    std::vector<uint32_t> mask(mask_words(mixed_vocab().tokens.size()), 0xA5A5A5A5U);
     EXPECT_TRUE(matcher.fill_mask(mask));
     return mask;
   }
@@ -55,7 +55,7 @@ class GrammarTest : public testing::Test {
   // The mask must say of each token what accept() says.
   static void expect_mask_is_accept(Matcher& matcher) {
     const auto mask = mask_of(matcher);
-    const auto n_tokens = static_cast<TokenId>(byte_vocab().tokens.size());
+    const auto n_tokens = static_cast<TokenId>(mixed_vocab().tokens.size());
     for (TokenId id = 0; id < n_tokens; ++id) {
       const auto accepted = matcher.accept(id);
       ASSERT_TRUE(accepted);
@@ -69,7 +69,7 @@ class GrammarTest : public testing::Test {
     }
   }
 
-  Result<Compiler> compiler_ = Compiler::make(byte_vocab());
+  Result<Compiler> compiler_ = Compiler::make(mixed_vocab());
 };
 
 TEST_F(GrammarTest, LetsOnlyItsTextsThrough) {

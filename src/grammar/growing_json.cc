@@ -6,7 +6,7 @@
 namespace tempo9::grammar {
 namespace {
 
-constexpr size_t kMaxDepth = 512;
+constexpr size_t kMaxJsonDepth = 512;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool ends_word(char c) { return c == ',' || c == ']' || c == '}' || c == ':' || is_blank(c); }
@@ -94,7 +94,7 @@ bool GrowingJson::finish_scalar() {
 
 bool GrowingJson::open_container(char c) {
   const bool wants_key = !open_.empty() && open_.back()->is_object() && !key_;
-  if (open_.size() >= kMaxDepth || wants_key) return false;
+  if (open_.size() >= kMaxJsonDepth || wants_key) return false;
   open_.push_back(add_value(c == '{' ? Json::object() : Json::array()));
   return true;
 }

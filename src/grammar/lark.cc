@@ -12,11 +12,8 @@
 namespace tempo9::grammar {
 namespace {
 
-using Kind = LarkToken::Kind;
-using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
-
-constexpr int kMaxDepth = 100;
-constexpr int kMaxCount = 5'000;
+constexpr int kMaxLarkDepth = 100;
+constexpr int kMaxLarkCount = 5'000;
 
 struct Common {
   std::string_view name, pattern;
@@ -76,21 +73,21 @@ std::string with_dots_for_all(std::string_view pattern) {
   return out;
 }
 
-class Translator {
+class LarkTranslator {
  public:
-  Translator(std::vector<LarkToken> tokens, Spelling spelling, std::string_view prefix)
+  LarkTranslator(std::vector<LarkToken> tokens, Spelling spelling, std::string_view prefix)
       : tokens_(std::move(tokens)), spelling_(spelling), prefix_(prefix) {
     ignores_ = std::ranges::any_of(tokens_, [](const LarkToken& token) {
-      return token.kind == Kind::kDirective && token.text == "ignore";
+      return token.kind == LarkKind::kDirective && token.text == "ignore";
     });
   }
 
   Result<std::string> run() {
-    while (now().kind != Kind::kEnd) {
-      T9_TRY(now().kind == Kind::kDirective ? directive() : definition());
-      if (now().kind == Kind::kLineEnd) {
+    while (now().kind != LarkKind::kEnd) {
+      T9_TRY(now().kind == LarkKind::kDirective ? directive() : definition());
+      if (now().kind == LarkKind::kLineEnd) {
         ++at_;
-      } else if (now().kind != Kind::kEnd) {
+      } else if (now().kind != LarkKind::kEnd) {
         return unexpected("the end of the line");
       }
     }
@@ -120,7 +117,7 @@ class Translator {
     return true;
   }
   Error unexpected(std::string_view expected) const {
-    const bool is_end = now().kind == Kind::kEnd || now().kind == Kind::kLineEnd;
+    const bool is_end = now().kind == LarkKind::kEnd || now().kind == LarkKind::kLineEnd;
     return make_error(ErrorCode::kInvalidArgument, "line {}: found {}, expected {}", now().line,
                       is_end ? "the line's end" : fmt::format("\"{}\"", now().text), expected);
   }
@@ -151,18 +148,18 @@ class Translator {
   }
 
   Status import() {
-    const bool is_common = now().kind == Kind::kName && now().text == "common" &&
+    const bool is_common = now().kind == LarkKind::kName && now().text == "common" &&
                            (ahead(1).is(".") || ahead(1).is("("));
     if (!is_common) return unsupported("an import from elsewhere than common");
     ++at_;
     if (take(".")) {
       const std::string name = now().text;
-      if (now().kind != Kind::kName) return unexpected("the name of a terminal");
+      if (now().kind != LarkKind::kName) return unexpected("the name of a terminal");
       ++at_;
       std::string known_as = name;
       if (take("->")) {
         known_as = now().text;
-        if (now().kind != Kind::kName) return unexpected("a name");
+        if (now().kind != LarkKind::kName) return unexpected("a name");
         ++at_;
       }
       return define_common(name, known_as);
@@ -170,7 +167,7 @@ class Translator {
     take("(");
     do {
       const std::string name = now().text;
-      if (now().kind != Kind::kName) return unexpected("the name of a terminal");
+      if (now().kind != LarkKind::kName) return unexpected("the name of a terminal");
       ++at_;
       T9_TRY(define_common(name, name));
     } while (take(","));
@@ -195,12 +192,12 @@ class Translator {
   Status definition() {
     while (take("?") || take("!")) {
     }
-    if (now().kind != Kind::kName) return unexpected("a rule or a terminal");
+    if (now().kind != LarkKind::kName) return unexpected("a rule or a terminal");
     const std::string name = now().text;
     ++at_;
     if (now().is("{")) return unsupported("a template");
     if (take(".")) {
-      if (now().kind != Kind::kNumber) return unexpected("a priority");
+      if (now().kind != LarkKind::kNumber) return unexpected("a priority");
       ++at_;
     }
     if (!take(":")) return unexpected("\":\"");
@@ -216,14 +213,14 @@ class Translator {
   // ---- expressions
 
   bool ends_sequence() const {
-    return now().kind == Kind::kEnd || now().kind == Kind::kLineEnd || now().is("|") ||
+    return now().kind == LarkKind::kEnd || now().kind == LarkKind::kLineEnd || now().is("|") ||
            now().is(")") || now().is("]") || now().is("->");
   }
 
   Result<std::string> choices(int depth, bool in_terminal) {
-    if (depth > kMaxDepth) {
+    if (depth > kMaxLarkDepth) {
       return make_error(ErrorCode::kUnsupported, "line {}: more than {} brackets inside each other",
-                        now().line, kMaxDepth);
+                        now().line, kMaxLarkDepth);
     }
     std::vector<std::string> branches;
     do {
@@ -233,7 +230,7 @@ class Translator {
         parts.push_back(std::move(part));
       }
       if (take("->")) {
-        if (now().kind != Kind::kName) return unexpected("an alias");
+        if (now().kind != LarkKind::kName) return unexpected("an alias");
         ++at_;
       }
       branches.push_back(parts.empty() ? "\"\"" : fmt::format("{}", fmt::join(parts, " ")));
@@ -266,10 +263,10 @@ class Translator {
   Result<int> count() {
     int n = 0;
     const std::string& text = now().text;
-    if (now().kind != Kind::kNumber || text[0] == '-') return unexpected("a number of times");
+    if (now().kind != LarkKind::kNumber || text[0] == '-') return unexpected("a number of times");
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (error != std::errc() || n > kMaxCount)
-      return unsupported(fmt::format("a repetition of more than {} times", kMaxCount));
+    if (error != std::errc() || n > kMaxLarkCount)
+      return unsupported(fmt::format("a repetition of more than {} times", kMaxLarkCount));
     ++at_;
     return n;
   }
@@ -283,7 +280,7 @@ class Translator {
     }
     // What is ignored may stand behind each token of a rule; a terminal is one token.
     const std::string behind = ignores_ && !in_terminal ? fmt::format(" {}", rule("ignored")) : "";
-    if (now().kind == Kind::kName) {
+    if (now().kind == LarkKind::kName) {
       const std::string name = now().text;
       if (ahead(1).is("{")) return unsupported("a template");
       if (in_terminal && !is_terminal(name)) return unexpected("a terminal, not a rule");
@@ -291,9 +288,9 @@ class Translator {
       ++at_;
       return fmt::format("{}{}", rule_name(name), is_terminal(name) ? behind : "");
     }
-    if (now().kind != Kind::kString && now().kind != Kind::kRegex)
+    if (now().kind != LarkKind::kString && now().kind != LarkKind::kRegex)
       return unexpected("a string, a regular expression or a name");
-    T9_TRY(const RegexNode node, now().kind == Kind::kString ? string() : regex());
+    T9_TRY(const RegexNode node, now().kind == LarkKind::kString ? string() : regex());
     return fmt::format("({}{})", to_ebnf(node, spelling_), behind);
   }
 
@@ -302,7 +299,7 @@ class Translator {
     // A set for each character: its spelling depends on where the text stands.
     for (size_t at = 0; at < text.size();) {
       const uint32_t c = next_character(text, &at);
-      out.children.push_back({.kind = RegexNode::Kind::kSet, .set = {{c, c}}});
+      out.children.push_back({.kind = RegexKind::kSet, .set = {{c, c}}});
     }
     return out;
   }
@@ -313,7 +310,8 @@ class Translator {
     RegexNode node = text_node(first.text);
     if (take("..")) {
       const RegexNode last = text_node(now().text);
-      if (now().kind != Kind::kString || node.children.size() != 1 || last.children.size() != 1 ||
+      if (now().kind != LarkKind::kString || node.children.size() != 1 ||
+          last.children.size() != 1 ||
           node.children[0].set[0].first > last.children[0].set[0].first) {
         return unexpected("a range from one character to a later one");
       }
@@ -356,7 +354,7 @@ class Translator {
 Result<std::string> lark_to_ebnf(std::string_view source, Spelling spelling,
                                  std::string_view prefix) {
   T9_TRY(std::vector<LarkToken> tokens, lark_tokens(source));
-  return Translator(std::move(tokens), spelling, prefix).run();
+  return LarkTranslator(std::move(tokens), spelling, prefix).run();
 }
 
 }  // namespace tempo9::grammar

@@ -43,13 +43,13 @@ MUL: "*"
 %import common.INT
 )";
 
-struct Case {
+struct LarkCase {
   const char* grammar;
   std::vector<std::string> texts, others;
 };
 
 // The verdicts are those of the Python package lark 1.3.1 (Earley, dynamic_complete).
-const Case kCases[] = {
+const LarkCase kLarkCases[] = {
     {kPatch,
      {"*** Begin Patch\n*** Add File: a.py\n+print(\"ä\")\n+\n*** End Patch",
       "*** Begin Patch\n*** Update File: a\n@@ def f():\n-x\n+y\n z\n*** End of File\n*** End "
@@ -93,7 +93,7 @@ class LarkTest : public testing::Test {
 };
 
 TEST_F(LarkTest, TextsOfTheGrammarAndNoOthers) {
-  for (const Case& c : kCases) {
+  for (const LarkCase& c : kLarkCases) {
     const Grammar plain = compile(c.grammar, Spelling::kPlain);
     for (const std::string& text : c.texts) EXPECT_TRUE(accepts(plain, text)) << text;
     for (const std::string& text : c.others) EXPECT_FALSE(accepts(plain, text)) << text;
@@ -101,7 +101,7 @@ TEST_F(LarkTest, TextsOfTheGrammarAndNoOthers) {
 }
 
 TEST_F(LarkTest, InsideAJsonString) {
-  for (const Case& c : kCases) {
+  for (const LarkCase& c : kLarkCases) {
     const Grammar json = compile(c.grammar, Spelling::kJsonString);
     const auto spelled = [](const std::string& text) {
       const std::string quoted = nlohmann::json(text).dump();

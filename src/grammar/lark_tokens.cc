@@ -7,8 +7,6 @@
 namespace tempo9::grammar {
 namespace {
 
-using Kind = LarkToken::Kind;
-
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
 }
@@ -36,7 +34,7 @@ class Reader {
   Result<std::vector<LarkToken>> run() {
     while (at_ < text_.size()) T9_TRY(next());
     line_end();
-    push(Kind::kEnd, "");
+    push(LarkKind::kEnd, "");
     return std::move(out_);
   }
 
@@ -44,12 +42,12 @@ class Reader {
   char peek(size_t ahead = 0) const {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
   }
-  void push(Kind kind, std::string text, std::string flags = {}) {
+  void push(LarkKind kind, std::string text, std::string flags = {}) {
     out_.push_back({kind, std::move(text), std::move(flags), line_});
   }
   void line_end() {
-    if (n_open_ == 0 && !out_.empty() && out_.back().kind != Kind::kLineEnd)
-      push(Kind::kLineEnd, "");
+    if (n_open_ == 0 && !out_.empty() && out_.back().kind != LarkKind::kLineEnd)
+      push(LarkKind::kLineEnd, "");
   }
   Error bad(std::string_view what) const {
     return make_error(ErrorCode::kInvalidArgument, "line {}: {}", line_, what);
@@ -78,11 +76,11 @@ class Reader {
     if (is_number || (c == '-' && peek(1) >= '0' && peek(1) <= '9')) {
       const size_t begin = at_++;
       while (peek() >= '0' && peek() <= '9') ++at_;
-      push(Kind::kNumber, std::string(text_.substr(begin, at_ - begin)));
+      push(LarkKind::kNumber, std::string(text_.substr(begin, at_ - begin)));
       return {};
     }
     if (is_letter(c)) {
-      push(Kind::kName, word());
+      push(LarkKind::kName, word());
       return {};
     }
     return mark();
@@ -98,7 +96,7 @@ class Reader {
     for (const std::string_view two : {"->", ".."}) {
       if (!text_.substr(at_).starts_with(two)) continue;
       at_ += 2;
-      push(Kind::kMark, std::string(two));
+      push(LarkKind::kMark, std::string(two));
       return {};
     }
     const char c = text_[at_];
@@ -108,14 +106,14 @@ class Reader {
     if (c == '(' || c == '[') ++n_open_;
     if ((c == ')' || c == ']') && n_open_ > 0) --n_open_;
     // Alternatives may stand on lines of their own.
-    if (c == '|' && !out_.empty() && out_.back().kind == Kind::kLineEnd) out_.pop_back();
-    push(Kind::kMark, std::string(1, c));
+    if (c == '|' && !out_.empty() && out_.back().kind == LarkKind::kLineEnd) out_.pop_back();
+    push(LarkKind::kMark, std::string(1, c));
     return {};
   }
 
   Status directive() {
     ++at_;
-    push(Kind::kDirective, word());
+    push(LarkKind::kDirective, word());
     return {};
   }
 
@@ -134,7 +132,7 @@ class Reader {
     }
     std::string flags;
     if (peek() == 'i' && !is_letter(peek(1))) flags = text_[at_++];
-    push(Kind::kString, std::move(out), std::move(flags));
+    push(LarkKind::kString, std::move(out), std::move(flags));
     return {};
   }
 
@@ -185,7 +183,7 @@ class Reader {
     std::string flags;
     while (std::string_view("imslux").find(peek()) != std::string_view::npos && peek() != '\0')
       flags += text_[at_++];
-    push(Kind::kRegex, std::move(pattern), std::move(flags));
+    push(LarkKind::kRegex, std::move(pattern), std::move(flags));
     return {};
   }
 

@@ -10,14 +10,15 @@
 
 namespace tempo9::grammar {
 
+enum class LarkKind { kName, kString, kRegex, kNumber, kMark, kDirective, kLineEnd, kEnd };
+
 struct LarkToken {
-  enum class Kind { kName, kString, kRegex, kNumber, kMark, kDirective, kLineEnd, kEnd };
-  Kind kind = Kind::kEnd;
+  LarkKind kind = LarkKind::kEnd;
   std::string text;   // of a string its characters, of a regular expression the pattern
   std::string flags;  // behind a string or regular expression
   uint32_t line = 0;
 
-  bool is(std::string_view mark) const { return kind == Kind::kMark && text == mark; }
+  bool is(std::string_view mark) const { return kind == LarkKind::kMark && text == mark; }
 };
 
 // Ends with kEnd. Line ends that mean nothing (before "|", within brackets, empty lines) are left

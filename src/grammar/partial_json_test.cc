@@ -5,13 +5,13 @@
 namespace tempo9::grammar {
 namespace {
 
-struct Case {
+struct PartialCase {
   std::string_view text, value;
   size_t n_open;
 };
 
 TEST(PartialJson, WhatIsFinishedIsThereAndTheRestIsOpen) {
-  const Case cases[] = {
+  const PartialCase cases[] = {
       {R"({"a": [1, {"b": "x", "c)", R"({"a":[1,{"b":"x"}]})", 3},
       {R"({"a": tru)", R"({})", 1},
       {R"([1, 23)", "[1]", 1},
@@ -21,7 +21,7 @@ TEST(PartialJson, WhatIsFinishedIsThereAndTheRestIsOpen) {
       {R"({"a": 1} )", R"({"a":1})", 0},
       {"{\"k\":\"\\ud83d\\ude00\",", "{\"k\":\"\xF0\x9F\x98\x80\"}", 1},
   };
-  for (const Case& c : cases) {
+  for (const PartialCase& c : cases) {
     const auto partial = parse_partial(c.text, false);
     ASSERT_TRUE(partial) << c.text;
     EXPECT_TRUE(partial->has_value);

@@ -6,9 +6,6 @@
 namespace tempo9::grammar {
 namespace {
 
-using Kind = RegexNode::Kind;
-using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
-
 constexpr size_t kMaxStates = 60'000;
 
 void append_class_character(uint32_t c, std::string* out) {
@@ -71,25 +68,25 @@ bool in_set(const Ranges& set, uint32_t c) {
 
 std::string to_ebnf(const RegexNode& node, Spelling spelling) {
   switch (node.kind) {
-    case Kind::kBegin:
-    case Kind::kEnd:
+    case RegexKind::kBegin:
+    case RegexKind::kEnd:
       return "\"\"";
-    case Kind::kSet:
+    case RegexKind::kSet:
       return spelling == Spelling::kPlain ? character_class(node.set) : json_class(node.set);
-    case Kind::kRepeat: {
+    case RegexKind::kRepeat: {
       const std::string inner = to_ebnf(node.children[0], spelling);
       if (node.max == 0) return "\"\"";
       if (node.min == 0 && node.max == RegexNode::kNoLimit) return fmt::format("({})*", inner);
       if (node.max == RegexNode::kNoLimit) return fmt::format("({}){{{},}}", inner, node.min);
       return fmt::format("({}){{{},{}}}", inner, node.min, node.max);
     }
-    case Kind::kSequence:
-    case Kind::kChoice: {
+    case RegexKind::kSequence:
+    case RegexKind::kChoice: {
       std::vector<std::string> parts;
       for (const RegexNode& child : node.children) parts.push_back(to_ebnf(child, spelling));
       if (parts.empty()) return "\"\"";
       if (parts.size() == 1) return parts[0];
-      return fmt::format("({})", fmt::join(parts, node.kind == Kind::kChoice ? " | " : " "));
+      return fmt::format("({})", fmt::join(parts, node.kind == RegexKind::kChoice ? " | " : " "));
     }
   }
   return "\"\"";
@@ -104,10 +101,10 @@ Status RegexMatcher::add(const RegexNode& node, uint32_t* end) {
     return make_error(ErrorCode::kUnsupported, "a pattern of more than {} states", kMaxStates);
   }
   switch (node.kind) {
-    case Kind::kBegin:
-    case Kind::kEnd:
+    case RegexKind::kBegin:
+    case RegexKind::kEnd:
       return {};
-    case Kind::kSet: {
+    case RegexKind::kSet: {
       // Characters are read by states that have a set; *end has none yet.
       const uint32_t read = new_state();
       const uint32_t after = new_state();
@@ -117,10 +114,10 @@ Status RegexMatcher::add(const RegexNode& node, uint32_t* end) {
       *end = after;
       return {};
     }
-    case Kind::kSequence:
+    case RegexKind::kSequence:
       for (const RegexNode& child : node.children) T9_TRY(add(child, end));
       return {};
-    case Kind::kChoice: {
+    case RegexKind::kChoice: {
       const uint32_t begin = *end;
       const uint32_t after = new_state();
       for (const RegexNode& child : node.children) {
@@ -132,7 +129,7 @@ Status RegexMatcher::add(const RegexNode& node, uint32_t* end) {
       *end = after;
       return {};
     }
-    case Kind::kRepeat: {
+    case RegexKind::kRepeat: {
       const RegexNode& child = node.children[0];
       for (uint32_t i = 0; i < node.min; ++i) T9_TRY(add(child, end));
       const uint32_t after = new_state();

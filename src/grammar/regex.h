@@ -14,12 +14,16 @@
 
 namespace tempo9::grammar {
 
+// Code points [first, last], ascending.
+using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
+
+enum class RegexKind { kSet, kSequence, kChoice, kRepeat, kBegin, kEnd };
+
 struct RegexNode {
-  enum class Kind { kSet, kSequence, kChoice, kRepeat, kBegin, kEnd };
-  Kind kind = Kind::kSequence;                          // an empty sequence is the empty text
-  std::vector<std::pair<uint32_t, uint32_t>> set = {};  // code points [first, last], ascending
-  std::vector<RegexNode> children = {};                 // kRepeat: one
-  uint32_t min = 0, max = 0;                            // kRepeat; max kNoLimit: any number
+  RegexKind kind = RegexKind::kSequence;  // an empty sequence is the empty text
+  Ranges set = {};
+  std::vector<RegexNode> children = {};  // kRepeat: one
+  uint32_t min = 0, max = 0;             // kRepeat; max kNoLimit: any number
   static constexpr uint32_t kNoLimit = ~0U;
 };
 
@@ -51,7 +55,7 @@ class RegexMatcher {
 
  private:
   struct State {
-    std::vector<std::pair<uint32_t, uint32_t>> set = {};  // empty: goes on without a character
+    Ranges set = {};  // empty: goes on without a character
     std::vector<uint32_t> next = {};
   };
   Status add(const RegexNode& node, uint32_t* end);  // from *end on; moves it

@@ -7,12 +7,9 @@
 namespace tempo9::grammar {
 namespace {
 
-using Kind = RegexNode::Kind;
-using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
-
 constexpr uint32_t kLast = 0x10FFFF;
-constexpr int kMaxDepth = 100;
-constexpr uint32_t kMaxCount = 100'000;
+constexpr int kMaxRegexDepth = 100;
+constexpr uint32_t kMaxRegexCount = 100'000;
 
 Ranges normalised(Ranges set) {
   std::sort(set.begin(), set.end());
@@ -78,8 +75,8 @@ class Parser {
   }
 
   Result<RegexNode> choice(int depth) {
-    if (depth > kMaxDepth) return unsupported("so deep a nesting");
-    RegexNode node{.kind = Kind::kChoice};
+    if (depth > kMaxRegexDepth) return unsupported("so deep a nesting");
+    RegexNode node{.kind = RegexKind::kChoice};
     do {
       T9_TRY(RegexNode branch, sequence(depth));
       node.children.push_back(std::move(branch));
@@ -89,7 +86,7 @@ class Parser {
   }
 
   Result<RegexNode> sequence(int depth) {
-    RegexNode node{.kind = Kind::kSequence};
+    RegexNode node{.kind = RegexKind::kSequence};
     while (!ended() && peek() != '|' && peek() != ')') {
       T9_TRY(RegexNode item, atom(depth));
       T9_TRY(item, quantified(std::move(item)));
@@ -102,7 +99,7 @@ class Parser {
     if (peek() < '0' || peek() > '9') return std::nullopt;
     uint32_t value = 0;
     while (peek() >= '0' && peek() <= '9') {
-      value = std::min(kMaxCount + 1, value * 10 + static_cast<uint32_t>(text_[at_++] - '0'));
+      value = std::min(kMaxRegexCount + 1, value * 10 + static_cast<uint32_t>(text_[at_++] - '0'));
     }
     return value;
   }
@@ -129,12 +126,13 @@ class Parser {
           return item;
         }
         if (max < min) return bad("a repetition whose end lies before its start");
-        if (min > kMaxCount || (max != RegexNode::kNoLimit && max > kMaxCount))
+        if (min > kMaxRegexCount || (max != RegexNode::kNoLimit && max > kMaxRegexCount))
           return unsupported("so many repetitions");
       } else {
         return item;
       }
-      if (item.kind == Kind::kBegin || item.kind == Kind::kEnd) return bad("a repeated anchor");
+      if (item.kind == RegexKind::kBegin || item.kind == RegexKind::kEnd)
+        return bad("a repeated anchor");
       take("?");  // greedy or not: the same texts
       item = repeat(std::move(item), min, max);
     }
@@ -142,18 +140,18 @@ class Parser {
   }
 
   Result<RegexNode> atom(int depth) {
-    if (take("^")) return RegexNode{.kind = Kind::kBegin};
-    if (take("$")) return RegexNode{.kind = Kind::kEnd};
-    if (take(".")) return RegexNode{.kind = Kind::kSet, .set = without(kAll, kLineEnds)};
+    if (take("^")) return RegexNode{.kind = RegexKind::kBegin};
+    if (take("$")) return RegexNode{.kind = RegexKind::kEnd};
+    if (take(".")) return RegexNode{.kind = RegexKind::kSet, .set = without(kAll, kLineEnds)};
     if (peek() == '[') return set();
     if (peek() == '(') return group(depth);
     if (peek() == '*' || peek() == '+' || peek() == '?') return bad("a repetition of nothing");
     if (peek() == '\\') {
       T9_TRY(Ranges ranges, escape(false));
-      return RegexNode{.kind = Kind::kSet, .set = std::move(ranges)};
+      return RegexNode{.kind = RegexKind::kSet, .set = std::move(ranges)};
     }
     T9_TRY(const uint32_t c, character());
-    return RegexNode{.kind = Kind::kSet, .set = {{c, c}}};
+    return RegexNode{.kind = RegexKind::kSet, .set = {{c, c}}};
   }
 
   Result<RegexNode> group(int depth) {
@@ -307,7 +305,7 @@ class Parser {
     ranges = without(kAll, without(kAll, ranges));  // no surrogates
     if (negated) ranges = without(kAll, ranges);
     if (ranges.empty()) return unsupported("a set of no characters");
-    return RegexNode{.kind = Kind::kSet, .set = std::move(ranges)};
+    return RegexNode{.kind = RegexKind::kSet, .set = std::move(ranges)};
   }
 
   Result<Ranges> set_item() {
@@ -323,7 +321,7 @@ class Parser {
 // ---- anchors
 
 bool has_anchor(const RegexNode& node) {
-  return node.kind == Kind::kBegin || node.kind == Kind::kEnd ||
+  return node.kind == RegexKind::kBegin || node.kind == RegexKind::kEnd ||
          std::any_of(node.children.begin(), node.children.end(), has_anchor);
 }
 
@@ -342,15 +340,15 @@ Result<RegexNode> resolve(const RegexNode& node, Side left, Side right);
 
 Result<RegexNode> resolve_sequence(const RegexNode& node, Side left, Side right) {
   size_t begin = 0, end = node.children.size();
-  for (; begin < end && node.children[begin].kind == Kind::kBegin; ++begin) {
+  for (; begin < end && node.children[begin].kind == RegexKind::kBegin; ++begin) {
     if (left == Side::kInside) return stray_anchor();
     left = Side::kEdge;
   }
-  for (; end > begin && node.children[end - 1].kind == Kind::kEnd; --end) {
+  for (; end > begin && node.children[end - 1].kind == RegexKind::kEnd; --end) {
     if (right == Side::kInside) return stray_anchor();
     right = Side::kEdge;
   }
-  RegexNode out{.kind = Kind::kSequence};
+  RegexNode out{.kind = RegexKind::kSequence};
   if (begin == end && (left == Side::kOpen || right == Side::kOpen)) {
     out.children.push_back(any_text());
   }
@@ -364,22 +362,22 @@ Result<RegexNode> resolve_sequence(const RegexNode& node, Side left, Side right)
 
 Result<RegexNode> resolve(const RegexNode& node, Side left, Side right) {
   if (!has_anchor(node) && left != Side::kOpen && right != Side::kOpen) return node;
-  if (node.kind == Kind::kSequence) return resolve_sequence(node, left, right);
-  if (node.kind == Kind::kChoice) {
-    RegexNode out{.kind = Kind::kChoice};
+  if (node.kind == RegexKind::kSequence) return resolve_sequence(node, left, right);
+  if (node.kind == RegexKind::kChoice) {
+    RegexNode out{.kind = RegexKind::kChoice};
     for (const RegexNode& child : node.children) {
       T9_TRY(RegexNode resolved, resolve(child, left, right));
       out.children.push_back(std::move(resolved));
     }
     return out;
   }
-  if (node.kind == Kind::kBegin || node.kind == Kind::kEnd) {
-    RegexNode alone{.kind = Kind::kSequence};
+  if (node.kind == RegexKind::kBegin || node.kind == RegexKind::kEnd) {
+    RegexNode alone{.kind = RegexKind::kSequence};
     alone.children.push_back(node);
     return resolve_sequence(alone, left, right);
   }
   if (has_anchor(node)) return stray_anchor();
-  RegexNode out{.kind = Kind::kSequence};
+  RegexNode out{.kind = RegexKind::kSequence};
   if (left == Side::kOpen) out.children.push_back(any_text());
   out.children.push_back(node);
   if (right == Side::kOpen) out.children.push_back(any_text());
@@ -388,10 +386,10 @@ Result<RegexNode> resolve(const RegexNode& node, Side left, Side right) {
 
 }  // namespace
 
-RegexNode any_character() { return {.kind = Kind::kSet, .set = kAll}; }
+RegexNode any_character() { return {.kind = RegexKind::kSet, .set = kAll}; }
 
 RegexNode repeat(RegexNode node, uint32_t min, uint32_t max) {
-  RegexNode out{.kind = Kind::kRepeat};
+  RegexNode out{.kind = RegexKind::kRepeat};
   out.children.push_back(std::move(node));
   out.min = min;
   out.max = max;

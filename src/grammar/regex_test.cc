@@ -6,11 +6,11 @@ namespace tempo9::grammar {
 namespace {
 
 // ECMA-262 semantics, as Python's re.search and JavaScript's RegExp.test have them.
-struct Case {
+struct RegexCase {
   std::string_view pattern;
   std::vector<std::string_view> yes, no;
 };
-const Case kCases[] = {
+const RegexCase kRegexCases[] = {
     {"", {"", "x"}, {}},
     {"^a*$", {"", "aaa"}, {"b", "ab"}},
     {"a+", {"xaay", "a"}, {"", "b"}},
@@ -31,7 +31,7 @@ const Case kCases[] = {
 };
 
 TEST(Regex, MatchesWhatEcmaScriptMatches) {
-  for (const Case& c : kCases) {
+  for (const RegexCase& c : kRegexCases) {
     SCOPED_TRACE(c.pattern);
     const auto parsed = parse_regex(c.pattern);
     ASSERT_TRUE(parsed) << parsed.error().message;

@@ -17,13 +17,13 @@ namespace {
 
 constexpr size_t kMaxRules = 40'000;
 constexpr size_t kMaxBytes = 8 << 20;
-constexpr int kMaxDepth = 200;
+constexpr int kMaxEbnfDepth = 200;
 
 using Expression = std::optional<std::string>;  // no value: nothing fits
 
-class Translator {
+class SchemaTranslator {
  public:
-  Translator(const Schema& schema, const SchemaOptions& options, std::string_view prefix)
+  SchemaTranslator(const Schema& schema, const SchemaOptions& options, std::string_view prefix)
       : schema_(schema), options_(options), prefix_(prefix) {}
 
   Result<std::string> run() {
@@ -56,7 +56,7 @@ class Translator {
   // ---- any schema
 
   Expression rule_of(const Conjunction& unflat, int depth) {
-    if (failed_ || depth > kMaxDepth) {
+    if (failed_ || depth > kMaxEbnfDepth) {
       failed_ = true;
       return std::nullopt;
     }
@@ -481,7 +481,7 @@ json-uuid ::= "\"" json-hex{8} "-" json-hex{4} "-" json-hex{4} "-" json-hex{4} "
 
 Result<std::string> schema_to_ebnf(const Schema& schema, const SchemaOptions& options,
                                    std::string_view prefix) {
-  return Translator(schema, options, prefix).run();
+  return SchemaTranslator(schema, options, prefix).run();
 }
 
 }  // namespace tempo9::grammar

@@ -49,7 +49,7 @@ class LeadConstraint final : public Constraint {
   size_t n_ = 0, n_bytes_ = 0;
 };
 
-struct Shared {
+struct ThinkingParts {
   std::shared_ptr<const Rules> rules;
   ThinkingMarks marks;
   std::vector<TokenId> lead;
@@ -59,7 +59,7 @@ struct Shared {
 
 class ThinkingConstraint final : public Constraint {
  public:
-  explicit ThinkingConstraint(std::shared_ptr<const Shared> shared)
+  explicit ThinkingConstraint(std::shared_ptr<const ThinkingParts> shared)
       : s_(std::move(shared)),
         state_(s_->marks.starts_inside ? State::kInside : State::kHead),
         n_open_(s_->marks.pairs.size(), 0) {
@@ -188,7 +188,7 @@ class ThinkingConstraint final : public Constraint {
     return fits;
   }
 
-  std::shared_ptr<const Shared> s_;
+  std::shared_ptr<const ThinkingParts> s_;
   std::unique_ptr<Constraint> inner_;  // null: what was written can only become thinking
   State state_;
   std::optional<size_t> opened_by_;  // none: the prompt
@@ -202,7 +202,7 @@ class ThinkingConstraint final : public Constraint {
 
 class ThinkingRules final : public Rules {
  public:
-  explicit ThinkingRules(std::shared_ptr<const Shared> shared) : s_(std::move(shared)) {}
+  explicit ThinkingRules(std::shared_ptr<const ThinkingParts> shared) : s_(std::move(shared)) {}
   Result<std::unique_ptr<Constraint>> start() const override {
     auto constraint = std::make_unique<ThinkingConstraint>(s_);
     T9_TRY(constraint->begin());
@@ -211,7 +211,7 @@ class ThinkingRules final : public Rules {
   size_t n_tokens() const override { return static_cast<size_t>(s_->tokenizer->size()); }
 
  private:
-  std::shared_ptr<const Shared> s_;
+  std::shared_ptr<const ThinkingParts> s_;
 };
 
 }  // namespace
@@ -221,9 +221,9 @@ std::shared_ptr<const Rules> after_thinking(std::shared_ptr<const Rules> rules, 
                                             const tokenizer::Tokenizer* tokenizer) {
   auto by_token = spelled(marks, *tokenizer, false);
   auto by_letter = spelled(marks, *tokenizer, true);
-  return std::make_shared<ThinkingRules>(
-      std::make_shared<const Shared>(Shared{std::move(rules), std::move(marks), std::move(lead),
-                                            tokenizer, std::move(by_token), std::move(by_letter)}));
+  return std::make_shared<ThinkingRules>(std::make_shared<const ThinkingParts>(
+      ThinkingParts{std::move(rules), std::move(marks), std::move(lead), tokenizer,
+                    std::move(by_token), std::move(by_letter)}));
 }
 
 }  // namespace tempo9::grammar

@@ -9,7 +9,7 @@
 namespace tempo9::grammar {
 namespace {
 
-struct Shared {
+struct BudgetParts {
   std::shared_ptr<const Rules> rules;  // null: the reply is free
   ThinkingMarks marks;
   uint32_t n_tokens;
@@ -19,7 +19,7 @@ struct Shared {
 
 class BudgetConstraint final : public Constraint {
  public:
-  explicit BudgetConstraint(std::shared_ptr<const Shared> shared) : s_(std::move(shared)) {}
+  explicit BudgetConstraint(std::shared_ptr<const BudgetParts> shared) : s_(std::move(shared)) {}
   Status begin() {
     if (s_->rules != nullptr) {
       T9_TRY(inner_, s_->rules->start());
@@ -121,7 +121,7 @@ class BudgetConstraint final : public Constraint {
     trim(pairs, &tail_);
   }
 
-  std::shared_ptr<const Shared> s_;
+  std::shared_ptr<const BudgetParts> s_;
   std::unique_ptr<Constraint> inner_;  // null: the reply is free
   State state_ = State::kHead;
   size_t pair_ = 0;
@@ -133,7 +133,7 @@ class BudgetConstraint final : public Constraint {
 
 class BudgetRules final : public Rules {
  public:
-  explicit BudgetRules(std::shared_ptr<const Shared> shared) : s_(std::move(shared)) {}
+  explicit BudgetRules(std::shared_ptr<const BudgetParts> shared) : s_(std::move(shared)) {}
   Result<std::unique_ptr<Constraint>> start() const override {
     auto constraint = std::make_unique<BudgetConstraint>(s_);
     T9_TRY(constraint->begin());
@@ -142,7 +142,7 @@ class BudgetRules final : public Rules {
   size_t n_tokens() const override { return static_cast<size_t>(s_->tokenizer->size()); }
 
  private:
-  std::shared_ptr<const Shared> s_;
+  std::shared_ptr<const BudgetParts> s_;
 };
 
 }  // namespace
@@ -152,9 +152,9 @@ std::shared_ptr<const Rules> with_thinking_budget(std::shared_ptr<const Rules> r
                                                   const tokenizer::Tokenizer* tokenizer) {
   auto by_token = spelled(marks, *tokenizer, false);
   auto by_letter = spelled(marks, *tokenizer, true);
-  return std::make_shared<BudgetRules>(
-      std::make_shared<const Shared>(Shared{std::move(rules), std::move(marks), n_tokens, tokenizer,
-                                            std::move(by_token), std::move(by_letter)}));
+  return std::make_shared<BudgetRules>(std::make_shared<const BudgetParts>(
+      BudgetParts{std::move(rules), std::move(marks), n_tokens, tokenizer, std::move(by_token),
+                  std::move(by_letter)}));
 }
 
 }  // namespace tempo9::grammar

@@ -9,7 +9,7 @@
 namespace tempo9::grammar {
 namespace {
 
-constexpr int kMaxDepth = 400;
+constexpr int kMaxValueDepth = 400;
 constexpr int kMaxSteps = 4'000'000;
 
 Verdict both(Verdict a, Verdict b) {
@@ -59,7 +59,7 @@ bool is_multiple(const Json& value, const Json& of) {
   return std::abs(quotient - nearest) <= 1e-12L * std::max(1.0L, std::abs(nearest));
 }
 
-int64_t count_of(const Json& value) {
+int64_t integer_of(const Json& value) {
   return value.is_number_float() ? static_cast<int64_t>(value.get<double>()) : value.get<int64_t>();
 }
 
@@ -75,7 +75,7 @@ class Validator {
 
   Outcome run(const Json& s, const Json& value, size_t n_open, int depth) {
     if (s.is_boolean()) return {.verdict = verdict(s.get<bool>())};
-    if (depth > kMaxDepth || ++steps_ > kMaxSteps)
+    if (depth > kMaxValueDepth || ++steps_ > kMaxSteps)
       return {.verdict = n_open > 0 ? Verdict::kOpen : Verdict::kNo};
     Frame f{.s = s, .value = value, .n_open = n_open, .depth = depth + 1};
     if (value.is_structured()) f.out.seen.resize(value.size());
@@ -159,8 +159,8 @@ class Validator {
     const Json *min = f.find("minLength"), *max = f.find("maxLength");
     if (min != nullptr || max != nullptr) {
       const auto n = static_cast<int64_t>(count_characters(text));
-      if (min != nullptr) f.add(verdict(n >= count_of(*min)));
-      if (max != nullptr) f.add(verdict(n <= count_of(*max)));
+      if (min != nullptr) f.add(verdict(n >= integer_of(*min)));
+      if (max != nullptr) f.add(verdict(n <= integer_of(*max)));
     }
     if (const Json* pattern = f.find("pattern"))
       f.add(verdict(schema_.pattern(pattern->get<std::string>()).matches(text)));
@@ -168,8 +168,8 @@ class Validator {
 
   void check_count(Frame& f, const char* min_key, const char* max_key) {
     const auto n = static_cast<int64_t>(f.value.size());
-    if (const Json* min = f.find(min_key); min != nullptr && n < count_of(*min)) f.missing();
-    if (const Json* max = f.find(max_key); max != nullptr && n > count_of(*max))
+    if (const Json* min = f.find(min_key); min != nullptr && n < integer_of(*min)) f.missing();
+    if (const Json* max = f.find(max_key); max != nullptr && n > integer_of(*max))
       f.add(Verdict::kNo);
   }
 
@@ -261,8 +261,8 @@ class Validator {
       ++n;
       f.out.seen[i] = true;
     }
-    if (n < (min != nullptr ? count_of(*min) : 1)) f.missing();
-    if (max != nullptr && n > count_of(*max)) f.add(Verdict::kNo);
+    if (n < (min != nullptr ? integer_of(*min) : 1)) f.missing();
+    if (max != nullptr && n > integer_of(*max)) f.add(Verdict::kNo);
   }
 
   void check_combined(Frame& f) {

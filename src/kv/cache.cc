@@ -6,12 +6,6 @@
 #include "base/check.h"
 
 namespace tempo9::kv {
-namespace {
-
-uint32_t pages_for(uint32_t n_tokens) { return (n_tokens + kPageTokens - 1) / kPageTokens; }
-
-}  // namespace
-
 Lease::Lease(Lease&& other) noexcept
     : cache_(std::exchange(other.cache_, nullptr)), table_(other.table_) {}
 
@@ -62,8 +56,8 @@ Lease Cache::match_prefix(std::span<const TokenId> tokens, uint32_t limit, bool 
   Table& table = tables_[index];
   while ((table.pages.size() + 1) * kPageTokens <= tokens.size()) {
     PrefixKey key;
-    const PageId page = find_full(
-        table.chain, tokens.subspan(table.pages.size() * kPageTokens, kPageTokens), &key);
+    const PageId page =
+        find_full(table.chain, tokens.subspan(table.pages.size() * kPageTokens, kPageTokens), &key);
     if (page == kNoPage) break;
     table.pages.push_back(page);
     table.chain = key;
@@ -162,7 +156,7 @@ std::optional<Cache::WholePage> Cache::next_whole_page() {
 }
 
 bool Cache::extend(Table* table, uint32_t n_tokens) {
-  const uint32_t n_wanted = pages_for(n_tokens);
+  const uint64_t n_wanted = pages_for(n_tokens);
   if (n_wanted <= table->pages.size()) return true;
   const size_t n_new = n_wanted - table->pages.size();
   const uint64_t n_free_bytes = free_bytes();
@@ -170,8 +164,8 @@ bool Cache::extend(Table* table, uint32_t n_tokens) {
     return n <= pool_.n_free() && n * page_bytes_ <= n_free_bytes;
   };
   // A page that only this table waits to copy from can serve as the copy when memory is that short.
-  const bool takes_source = !fits(n_new) && table->tail_source != kNoPage &&
-                            pool_.n_holders(table->tail_source) == 1;
+  const bool takes_source =
+      !fits(n_new) && table->tail_source != kNoPage && pool_.n_holders(table->tail_source) == 1;
   if (!fits(n_new - (takes_source ? 1 : 0))) return false;
   if (takes_source) {
     const PageId source = std::exchange(table->tail_source, kNoPage);
@@ -201,7 +195,7 @@ void Cache::wait_for(PageId page, PageId equal) {
 
 void Cache::commit(Table* table, std::span<const TokenId> tokens, Origin origin) {
   T9_CHECK(tokens.size() >= table->n_committed && tokens.size() >= table->cached.total() &&
-           pages_for(static_cast<uint32_t>(tokens.size())) <= table->pages.size());
+           pages_for(tokens.size()) <= table->pages.size());
   while (table->n_committed < tokens.size()) {
     const uint32_t index = table->n_committed / kPageTokens;
     const uint32_t begin = index * kPageTokens;

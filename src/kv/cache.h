@@ -18,6 +18,9 @@
 namespace tempo9::kv {
 
 inline constexpr uint32_t kPageTokens = 32;
+inline constexpr uint64_t pages_for(uint64_t n_tokens) {
+  return (n_tokens + kPageTokens - 1) / kPageTokens;
+}
 
 // A kind of layer. Each page has a part of each kind, whose memory comes and goes by itself: what
 // lies behind a sliding window is no longer needed.
@@ -132,6 +135,7 @@ class Cache {
 
   uint32_t n_pages() const { return pool_.n_pages(); }
   uint32_t n_warm_pages() const { return pool_.n_warm(); }
+  uint64_t memory_bytes() const { return options_.memory_bytes; }  // that all parts may take
   // Memory that the parts of all pages take.
   uint64_t resident_bytes() const { return resident_bytes_; }
   // Memory that no sequence needs: sequences may still take so much.
@@ -226,7 +230,7 @@ class Cache {
   PageCopier* copier_;
   PagePool pool_;
   std::vector<Content> contents_;
-  std::vector<Parts> parts_;  // of each page
+  std::vector<Parts> parts_;                  // of each page
   uint64_t page_bytes_ = 0, full_bytes_ = 0;  // of a whole page, and of its parts without window
   Parts all_parts_ = 0;
   uint64_t resident_bytes_ = 0;

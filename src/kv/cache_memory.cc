@@ -17,8 +17,6 @@ namespace {
 // Looking for what is passed is a walk over all pages: each makes room for many.
 constexpr uint64_t kRoomShare = 16;
 
-uint64_t pages_for(uint64_t n_tokens) { return (n_tokens + kPageTokens - 1) / kPageTokens; }
-
 // Pages that one sequence needs of a class with a window.
 uint64_t most_pages(const CacheOptions& options, uint32_t window) {
   return pages_for(uint64_t{window} + options.step_tokens) + 1;

@@ -14,9 +14,9 @@ namespace {
 using Tokens = std::vector<TokenId>;
 using testing::FakeArena;
 
-struct Fixture {
-  explicit Fixture(uint32_t n_pages) : Fixture(CacheOptions{.n_pages = n_pages}) {}
-  explicit Fixture(const CacheOptions& options)
+struct CacheFixture {
+  explicit CacheFixture(uint32_t n_pages) : CacheFixture(CacheOptions{.n_pages = n_pages}) {}
+  explicit CacheFixture(const CacheOptions& options)
       : arena(options.n_pages, options.classes), cache(options, {1, 2}, &arena) {}
 
   void run(const Tokens& tokens) {
@@ -47,7 +47,7 @@ Tokens iota(size_t n, TokenId first = 0) {
 }
 
 TEST(Cache, HitsEndAtAnyToken) {
-  Fixture f(16);
+  CacheFixture f(16);
   f.run(iota(100));
   EXPECT_EQ(f.hit(iota(100)), 100u);
   EXPECT_EQ(f.hit(iota(150)), 100u);
@@ -64,7 +64,7 @@ TEST(Cache, HitsEndAtAnyToken) {
 }
 
 TEST(Cache, APartialPageIsCopiedAndBothGoOnApart) {
-  Fixture f(16);
+  CacheFixture f(16);
   const Tokens first = iota(50);
   Tokens second = iota(40);
   second.resize(70, 7);
@@ -87,7 +87,7 @@ TEST(Cache, APartialPageIsCopiedAndBothGoOnApart) {
 }
 
 TEST(Cache, EqualPagesBecomeOne) {
-  Fixture f(16);
+  CacheFixture f(16);
   const Tokens tokens = iota(64);
   Lease a = f.cache.match_prefix(tokens, 0), b = f.cache.match_prefix(tokens, 0);
   ASSERT_TRUE(a.extend(64));
@@ -103,7 +103,7 @@ TEST(Cache, EqualPagesBecomeOne) {
 }
 
 TEST(Cache, TailsAreEvictedBeforeHeadsAndOldBeforeNew) {
-  Fixture f(6);
+  CacheFixture f(6);
   f.run(iota(96));        // three pages
   f.run(iota(96, 1000));  // three more
   f.run(iota(32, 2000));  // takes the first one's last page
@@ -112,7 +112,7 @@ TEST(Cache, TailsAreEvictedBeforeHeadsAndOldBeforeNew) {
 }
 
 TEST(Cache, WhatUsesAPrefixIsEvictedBeforeIt) {
-  Fixture f(10);
+  CacheFixture f(10);
   f.run(iota(160));  // five pages
   Tokens branch = iota(64);
   branch.resize(160, 7);
@@ -123,7 +123,7 @@ TEST(Cache, WhatUsesAPrefixIsEvictedBeforeIt) {
 }
 
 TEST(Cache, MemoryGoesBackOldestFirstAndIsForgotten) {
-  Fixture f(16);
+  CacheFixture f(16);
   f.run(iota(96));
   f.run(iota(96, 1000));
   EXPECT_EQ(f.cache.n_warm_pages(), 6u);
@@ -140,7 +140,7 @@ TEST(Cache, MemoryGoesBackOldestFirstAndIsForgotten) {
 }
 
 TEST(Cache, HitsAreCountedByWhereTheyWere) {
-  Fixture f(16);
+  CacheFixture f(16);
   f.run(iota(96));
   EXPECT_EQ(f.cache.match_prefix(iota(70), 70).cached(), (CachedTokens{.ram = 70}));
   const Lease held = f.cache.match_prefix(iota(64), 64);
@@ -157,7 +157,7 @@ TEST(Cache, HitsAreCountedByWhereTheyWere) {
 }
 
 TEST(Cache, WholePagesAreListedOnceInOrder) {
-  Fixture f(16);
+  CacheFixture f(16);
   f.cache.set_lists_whole_pages(true);
   f.run(iota(70));
   f.run(iota(100));
@@ -170,7 +170,7 @@ TEST(Cache, WholePagesAreListedOnceInOrder) {
 }
 
 TEST(Cache, TooFewPagesChangesNothing) {
-  Fixture f(3);
+  CacheFixture f(3);
   Lease a = f.cache.match_prefix(iota(10), 0);
   ASSERT_TRUE(a.extend(33));
   Lease b = f.cache.match_prefix(iota(10), 0);
@@ -187,7 +187,7 @@ TEST(Cache, TooFewPagesChangesNothing) {
 }
 
 TEST(Cache, OneSequenceCanAlwaysUseTheWholePool) {
-  Fixture f(2);
+  CacheFixture f(2);
   f.run(iota(40));
   Tokens tokens = iota(36);
   tokens.resize(64, 5);
@@ -229,7 +229,7 @@ void random_operations(const CacheOptions& options, int n_operations, bool evict
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
-  Fixture f(options);
+  CacheFixture f(options);
   const bool has_windows = options.classes.size() > 1;
   Twin twin;
   std::vector<Running> running;
@@ -285,11 +285,9 @@ TEST(Cache, RandomOperationsFindTheLongestPrefix) {
 }
 // The arena checks at each step that all that the windows see is there.
 TEST(Cache, RandomOperationsWithWindows) {
-  random_operations({.n_pages = 40,
-                     .classes = {{0, 1}, {20, 3}, {50, 2}},
-                     .memory_bytes = 70,
-                     .step_tokens = 40},
-                    10000, true);
+  random_operations(
+      {.n_pages = 40, .classes = {{0, 1}, {20, 3}, {50, 2}}, .memory_bytes = 70, .step_tokens = 40},
+      10000, true);
   random_operations(
       {.n_pages = 2000, .classes = {{0, 1}, {33, 5}}, .memory_bytes = 12000, .step_tokens = 40},
       600, false);
@@ -301,12 +299,14 @@ TEST(Cache, RandomOperationsWithWindowsOnly) {
 
 // Windows of 64 tokens beside layers that see all; a page takes 1 + 9 bytes.
 CacheOptions windowed(uint64_t memory_bytes) {
-  return {.n_pages = 100, .classes = {{0, 1}, {64, 9}}, .memory_bytes = memory_bytes,
+  return {.n_pages = 100,
+          .classes = {{0, 1}, {64, 9}},
+          .memory_bytes = memory_bytes,
           .step_tokens = 32};
 }
 
 TEST(Cache, WhatAWindowHasPassedMakesRoom) {
-  Fixture f(windowed(100));
+  CacheFixture f(windowed(100));
   const Tokens tokens = iota(20 * 32);
   Lease lease = f.cache.match_prefix(tokens, 0);
   for (uint32_t n = 32; n <= tokens.size(); n += 32) {
@@ -325,7 +325,7 @@ TEST(Cache, WhatAWindowHasPassedMakesRoom) {
 }
 
 TEST(Cache, WithoutNeedNothingIsDroppedAndHitsEndAnywhere) {
-  Fixture f(windowed(1000));
+  CacheFixture f(windowed(1000));
   f.run(iota(640));
   EXPECT_EQ(f.hit(iota(333)), 333u);
   EXPECT_EQ(f.arena.n_drops, 0);
@@ -333,7 +333,7 @@ TEST(Cache, WithoutNeedNothingIsDroppedAndHitsEndAnywhere) {
 
 // Another session with the same beginning: computed again once, and then it stays.
 TEST(Cache, WhereSequencesForkTheWindowStays) {
-  Fixture f(windowed(120));
+  CacheFixture f(windowed(120));
   const auto session = [&](TokenId own) {
     Tokens tokens = iota(8 * 32);
     for (int i = 0; i < 8 * 32; ++i) tokens.push_back(own + i);
@@ -356,7 +356,7 @@ TEST(Cache, WhereSequencesForkTheWindowStays) {
 }
 
 TEST(Cache, GivenBackFirstIsWhatWindowsHavePassed) {
-  Fixture f(windowed(1000));
+  CacheFixture f(windowed(1000));
   f.run(iota(320));
   EXPECT_EQ(f.cache.resident_bytes(), 100u);
   EXPECT_EQ(f.cache.give_back(9 * 8), 9u * 8);

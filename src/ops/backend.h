@@ -55,9 +55,9 @@ class Backend {
   virtual void copy_part(PageId from, PageId to, size_t page_class) = 0;
   // Gives the memory of a page's part back to the system; its content is lost.
   virtual void drop_part(PageId page, size_t page_class) = 0;
-  // A whole page's bytes, part by part, to and from the outside (page_bytes() of them). What was read
-  // of a page with 32 tokens may be written to any page of a backend with equal numerics(), program
-  // and KV type.
+  // A whole page's bytes, part by part, to and from the outside (page_bytes() of them). What was
+  // read of a page with 32 tokens may be written to any page of a backend with equal numerics(),
+  // program and KV type.
   virtual void read_page(PageId page, std::span<uint8_t> out) const = 0;
   virtual void write_page(PageId page, std::span<const uint8_t> bytes) = 0;
 

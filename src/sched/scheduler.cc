@@ -122,7 +122,8 @@ size_t Scheduler::next_to_admit() const {
   size_t best = waiting_.size();
   ptrdiff_t fewest = 0;
   for (size_t i = 0; i < waiting_.size(); ++i) {
-    const ptrdiff_t n = waiting_[i].n_overtaken >= kMaxOvertaken ? 0 : n_running(waiting_[i].session);
+    const ptrdiff_t n =
+        waiting_[i].n_overtaken >= kMaxOvertaken ? 0 : n_running(waiting_[i].session);
     if ((best == waiting_.size() || n < fewest) && !is_being_computed(waiting_[i])) {
       best = i;
       fewest = n;

@@ -51,8 +51,8 @@ struct SliceResult {
 // Rules of a plan:
 //  - every running reply gets its row; prompts share the rows that StepCost allows beside them;
 //  - newcomers are admitted while places in the batch and memory that is really free last: those of
-//  the session that has the fewest running first, then in order of arrival; nobody is overtaken more
-//  than kMaxOvertaken times;
+//  the session that has the fewest running first, then in order of arrival; nobody is overtaken
+//  more than kMaxOvertaken times;
 //  - of the prompts, the one with the fewest tokens left goes first; but a quarter of the rows is
 //  the oldest one's, so that short newcomers hold up nobody for ever;
 //  - one whose prompt a running sequence is just computing waits for it: two requests with the same

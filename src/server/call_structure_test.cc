@@ -7,7 +7,7 @@
 namespace tempo9::server {
 namespace {
 
-constexpr std::string_view kTools = R"([
+constexpr std::string_view kThreeTools = R"([
   {"type":"function","function":{"name":"find","strict":true,"parameters":{"type":"object",
     "properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}}},
   {"type":"function","function":{"name":"go","parameters":{"type":"object",
@@ -21,7 +21,7 @@ class CallStructureTest : public ::testing::Test {
     Service::Options options;
     options.log = [this](const std::string& message) { log_ += message; };
     service_ = *Service::create(engine_, options);
-    tools_ = *chat::tools_from_json(Json::parse(kTools));
+    tools_ = *chat::tools_from_json(Json::parse(kThreeTools));
   }
   std::unique_ptr<grammar::Constraint> hold(CallStructure structure) {
     structure.tools = &tools_;

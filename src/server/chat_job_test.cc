@@ -33,11 +33,11 @@ class ChatJobTest : public ::testing::Test {
   std::shared_ptr<Service> service_;
 };
 
-constexpr const char* kTools = R"([{"name": "f"}, {"name": "g"}])";
+constexpr const char* kTwoTools = R"([{"name": "f"}, {"name": "g"}])";
 
 TEST_F(ChatJobTest, PromptParserAndScriptTexts) {
   ChatJob job;
-  ASSERT_TRUE(prepare_chat(*service_, input(kTools), {}, true, &job));
+  ASSERT_TRUE(prepare_chat(*service_, input(kTwoTools), {}, true, &job));
   EXPECT_EQ(prompt(job), "<f><g>user:hi;");
   EXPECT_EQ(job.parser.parser.tools.size(), 2u);
   EXPECT_EQ(job.request.match_text, "hi");
@@ -49,12 +49,12 @@ TEST_F(ChatJobTest, PromptParserAndScriptTexts) {
 TEST_F(ChatJobTest, OnlyWhatMayBeCalledIsShown) {
   ChatJob job;
   ASSERT_TRUE(
-      prepare_chat(*service_, input(kTools), {ToolChoice::Kind::kAuto, "", {"g"}}, true, &job));
+      prepare_chat(*service_, input(kTwoTools), {ToolChoice::Kind::kAuto, "", {"g"}}, true, &job));
   EXPECT_EQ(prompt(job), "<g>user:hi;");
   ASSERT_EQ(job.parser.parser.tools.size(), 1u);
   ChatJob none;
   ASSERT_TRUE(
-      prepare_chat(*service_, input(kTools), {ToolChoice::Kind::kNone, "", {}}, true, &none));
+      prepare_chat(*service_, input(kTwoTools), {ToolChoice::Kind::kNone, "", {}}, true, &none));
   EXPECT_EQ(prompt(none), "user:hi;");
   EXPECT_TRUE(none.parser.parser.tools.empty());
 }
@@ -62,8 +62,8 @@ TEST_F(ChatJobTest, OnlyWhatMayBeCalledIsShown) {
 TEST_F(ChatJobTest, ToolsOfTheConversationAreCallableAndNotInFront) {
   ChatJob job;
   job.parser.parser.tools = chat::tools_from_json(Json::parse(R"([{"name": "late"}])")).value();
-  ASSERT_TRUE(
-      prepare_chat(*service_, input(kTools), {ToolChoice::Kind::kNamed, "late", {}}, true, &job));
+  ASSERT_TRUE(prepare_chat(*service_, input(kTwoTools), {ToolChoice::Kind::kNamed, "late", {}},
+                           true, &job));
   EXPECT_EQ(prompt(job), "<f><g>user:hi;");
   EXPECT_EQ(job.parser.parser.tools.size(), 3u);
   EXPECT_TRUE(job.one_call);
@@ -73,7 +73,7 @@ TEST_F(ChatJobTest, ChoicesOfWhatIsNotThereAreRefused) {
   for (const ToolChoice& choice : {ToolChoice{ToolChoice::Kind::kNamed, "h", {}},
                                    ToolChoice{ToolChoice::Kind::kAuto, "", {"f", "h"}}}) {
     ChatJob job;
-    const Status status = prepare_chat(*service_, input(kTools), choice, true, &job);
+    const Status status = prepare_chat(*service_, input(kTwoTools), choice, true, &job);
     ASSERT_FALSE(status);
     EXPECT_TRUE(status.error().message.starts_with("tool_choice: ")) << status.error().message;
   }

@@ -153,6 +153,12 @@ std::string describe(const Json& value) {
   }
 }
 
+const Json& field_of(const Json& object, const char* key) {
+  static const Json kNull;
+  const auto found = object.find(key);
+  return found == object.end() ? kNull : *found;
+}
+
 Result<std::string> needed_string_at(const Json& object, const char* key,
                                      const std::string& where) {
   const auto found = object.find(key);

@@ -28,6 +28,9 @@ std::string dump(const Json& value);
 // "a string (\"hot\")", "an array", "null": for "found ..." in messages.
 std::string describe(const Json& value);
 
+// Of an object; null when it is absent.
+const Json& field_of(const Json& object, const char* key);
+
 // A string of an object that is looked at piece by piece; where names the object in errors.
 // string_at: empty when it is absent or null; needed_string_at: then an error, too.
 // Errors: kInvalidArgument.

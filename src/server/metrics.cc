@@ -166,8 +166,8 @@ std::vector<MetricFamily> Metrics::engine_families(const engine::Engine& engine)
   add("vllm:num_requests_running", kGauge, "Requests in the batch.", stats.n_running);
   add("vllm:num_requests_waiting", kGauge, "Requests waiting for a place in the batch.",
       stats.n_waiting);
-  add("vllm:kv_cache_usage_perc", kGauge, "KV pages that running requests hold; 1 is all of them.",
-      stats.n_pages > 0 ? number(stats.n_held_pages) / number(stats.n_pages) : 0);
+  add("vllm:kv_cache_usage_perc", kGauge, "KV memory that running requests hold; 1 is all of it.",
+      stats.kv_bytes > 0 ? number(stats.held_kv_bytes) / number(stats.kv_bytes) : 0);
   add("vllm:num_preemptions_total", kCounter, "Replies that had to give their pages to others.",
       number(stats.n_preemptions));
   add("vllm:prefix_cache_queries_total", kCounter,
@@ -192,7 +192,7 @@ std::vector<MetricFamily> Metrics::engine_families(const engine::Engine& engine)
     }
   }
   add("tempo9:kv_cache_resident_bytes", kGauge, "Memory that KV pages take now.",
-      number(stats.n_resident_pages) * number(stats.page_bytes));
+      number(stats.resident_kv_bytes));
   add("tempo9:engine_steps_total", kCounter, "Steps of the engine.", number(stats.n_steps));
   add("tempo9:model_loaded", kGauge, "1: the model is in memory; 0: it comes with a request.",
       stats.is_loaded ? 1 : 0);

@@ -68,7 +68,7 @@ TEST_F(MetricsTest, TokensThatComeTogetherShareTheirTime) {
 }
 
 TEST_F(MetricsTest, TheEngineIsAskedEachTime) {
-  engine_.stats_ = {.n_running = 2, .n_waiting = 3, .n_pages = 8, .n_held_pages = 2};
+  engine_.stats_ = {.n_running = 2, .n_waiting = 3, .kv_bytes = 8, .held_kv_bytes = 2};
   EXPECT_EQ(value(of_model("vllm:num_requests_running")), "2");
   EXPECT_EQ(value(of_model("vllm:kv_cache_usage_perc")), "0.25");
   engine_.stats_.is_loaded = false;

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "store/lower.h"
+
 namespace tempo9::store {
 namespace fs = std::filesystem;
 
@@ -19,14 +21,6 @@ constexpr int kMaxDepth = 8;  // host, namespaces, model, tag
 constexpr std::string_view kHome = "registry.ollama.ai";
 constexpr std::string_view kLibrary = "library/";
 constexpr std::string_view kModelLayer = "application/vnd.ollama.image.model";
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return out;
-}
 
 // "sha256:<64 digits>" to the digits.
 std::optional<std::string> digits_of(std::string_view digest) {

@@ -8,20 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "store/lower.h"
+
 namespace tempo9::store {
 namespace fs = std::filesystem;
 
 namespace {
 
 constexpr const char* kDescription = "model.json";
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return out;
-}
 
 // "owner/repo:variant" to owner/repo/variant. The parts were checked when the name was read.
 fs::path folder_of(const std::string& root, std::string name) {

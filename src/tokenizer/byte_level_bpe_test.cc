@@ -1,16 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/testing/encode.h"
 
 namespace tempo9::tokenizer {
 namespace {
-
-std::vector<TokenId> encode(const Tokenizer& tokenizer, std::string_view text,
-                            EncodeOptions options = {}) {
-  std::vector<TokenId> ids;
-  tokenizer.encode(text, options, &ids);
-  return ids;
-}
 
 TEST(ByteTokenizer, BytesAreTheirOwnIds) {
   const auto bytes = make_byte_tokenizer();

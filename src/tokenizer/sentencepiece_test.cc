@@ -1,19 +1,12 @@
 #include <gtest/gtest.h>
 
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/testing/encode.h"
 
 namespace tempo9::tokenizer {
 namespace {
 
-std::vector<TokenId> encode(const Tokenizer& tokenizer, std::string_view text,
-                            EncodeOptions options = {}) {
-  std::vector<TokenId> ids;
-  tokenizer.encode(text, options, &ids);
-  return ids;
-}
-
 // 0 <unk>, 1 <s>, 2 </s>, 3..258 bytes, then pieces.
-VocabData pieces(std::vector<std::string> more) {
+VocabData with_pieces(std::vector<std::string> more) {
   VocabData vocab;
   vocab.model = "llama";
   vocab.tokens = {"<unk>", "<s>", "</s>"};
@@ -37,7 +30,7 @@ VocabData pieces(std::vector<std::string> more) {
 constexpr TokenId kFirst = 259;
 
 TEST(SentencePiece, SpacePrefix) {
-  VocabData vocab = pieces({"▁", "a", "▁a", "b"});
+  VocabData vocab = with_pieces({"▁", "a", "▁a", "b"});
   auto made = make_tokenizer(vocab);
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(encode(**made, "a"), (std::vector<TokenId>{kFirst + 2}));
@@ -54,7 +47,7 @@ TEST(SentencePiece, SpacePrefix) {
 }
 
 TEST(SentencePiece, HigherScoreFirst) {
-  VocabData vocab = pieces({"a", "b", "c", "ab", "bc"});
+  VocabData vocab = with_pieces({"a", "b", "c", "ab", "bc"});
   vocab.add_space_prefix = false;
   EXPECT_EQ(encode(**make_tokenizer(vocab), "abc"), (std::vector<TokenId>{kFirst + 3, kFirst + 2}));
   vocab.scores[kFirst + 4] = 0;
@@ -62,7 +55,7 @@ TEST(SentencePiece, HigherScoreFirst) {
 }
 
 TEST(SentencePiece, WhatIsNoTokenGoesAsBytes) {
-  VocabData vocab = pieces({"a"});
+  VocabData vocab = with_pieces({"a"});
   vocab.add_space_prefix = false;
   const auto made = make_tokenizer(vocab);
   EXPECT_EQ(encode(**made, "aé\xFF"), (std::vector<TokenId>{kFirst, 3 + 0xC3, 3 + 0xA9, 3 + 0xFF}));
@@ -82,7 +75,7 @@ TEST(SentencePiece, WithoutByteTokensTheUnknownOneStandsIn) {
 }
 
 TEST(SentencePiece, UserDefinedRunsOfSpaces) {
-  VocabData vocab = pieces({"▁", "a", "\n", "  ", "   ", "\n\n"});
+  VocabData vocab = with_pieces({"▁", "a", "\n", "  ", "   ", "\n\n"});
   for (const TokenId id : {3, 4, 5}) vocab.types[static_cast<size_t>(kFirst + id)] = 4;
   for (const TokenId id : {3, 4, 5}) vocab.scores[static_cast<size_t>(kFirst + id)] = -1000;
   vocab.add_space_prefix = false;
@@ -94,14 +87,14 @@ TEST(SentencePiece, UserDefinedRunsOfSpaces) {
 }
 
 TEST(SentencePiece, PlainTextNeverGivesControlTokens) {
-  VocabData vocab = pieces({"<", "/", "s", ">", "</", "s>"});
+  VocabData vocab = with_pieces({"<", "/", "s", ">", "</", "s>"});
   vocab.add_space_prefix = false;
   EXPECT_EQ(encode(**make_tokenizer(vocab), "</s>"),
             (std::vector<TokenId>{kFirst + 4, kFirst + 5}));
 }
 
 TEST(Gemma4, MergesAreListed) {
-  VocabData vocab = pieces({"▁", "a", "b", "ab", "▁a", "\n", "\n\n"});
+  VocabData vocab = with_pieces({"▁", "a", "b", "ab", "▁a", "\n", "\n\n"});
   vocab.model = "gemma4";
   vocab.scores.clear();
   vocab.merges = {"▁ a", "a b", "\n \n"};

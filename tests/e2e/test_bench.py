@@ -15,6 +15,8 @@ from models_cases import CASES  # noqa: E402
 from models_gguf import cached  # noqa: E402
 from models_server import kernel_tables, machine_runs  # noqa: E402
 
+pytestmark = pytest.mark.values
+
 RESULT_KEYS = ["kind", "n", "rows", "depth", "tok_s", "range", "share_of_roof"]
 ROOF_KEYS = ["kind", "threads", "isa", "unit", "rate", "range"]
 

@@ -8,6 +8,8 @@
 
 namespace tempo9::chat::jinja {
 
+using I = Interpreter;  // each of them takes one
+
 using Filter = Result<Value> (*)(Interpreter& interpreter, const Value& input, const Args& args);
 using Test = Result<bool> (*)(Interpreter& interpreter, const Value& input, const Args& args);
 

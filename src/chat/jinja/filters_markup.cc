@@ -8,8 +8,6 @@
 namespace tempo9::chat::jinja {
 namespace {
 
-using I = Interpreter;
-
 template <bool force>
 Result<Value> escape(I& in, const Value& v, const Args& args) {
   T9_TRY(bind("escape", args, {}));
@@ -51,13 +49,13 @@ Result<Value> xmlattr(I& in, const Value& v, const Args& args) {
   return in.make_text(std::move(spaced));
 }
 
-constexpr FilterEntry kFilters[] = {
+constexpr FilterEntry kMarkupFilters[] = {
     {"e", escape<false>}, {"escape", escape<false>}, {"forceescape", escape<true>},
     {"safe", safe},       {"striptags", striptags},  {"xmlattr", xmlattr},
 };
 
 }  // namespace
 
-Table<FilterEntry> markup_filters() { return {kFilters, std::size(kFilters)}; }
+Table<FilterEntry> markup_filters() { return {kMarkupFilters, std::size(kMarkupFilters)}; }
 
 }  // namespace tempo9::chat::jinja

@@ -12,8 +12,6 @@
 namespace tempo9::chat::jinja {
 namespace {
 
-using I = Interpreter;
-
 // "a.b.0" as the keys to follow; an attribute that is not a string is one key.
 Items attribute_path(const Value& attribute) {
   if (attribute.is(Type::kNone)) return {};
@@ -395,7 +393,7 @@ Result<Value> batch(I& in, const Value& v, const Args& args) {
   return make_iterator(std::move(out));
 }
 
-constexpr FilterEntry kFilters[] = {
+constexpr FilterEntry kSequenceFilters[] = {
     {"length", length},
     {"count", length},
     {"first", first},
@@ -422,7 +420,7 @@ constexpr FilterEntry kFilters[] = {
 
 }  // namespace
 
-Table<FilterEntry> sequence_filters() { return {kFilters, std::size(kFilters)}; }
+Table<FilterEntry> sequence_filters() { return {kSequenceFilters, std::size(kSequenceFilters)}; }
 
 Filter find_filter(std::string_view name) {
   for (const auto& table :

@@ -11,8 +11,6 @@
 namespace tempo9::chat::jinja {
 namespace {
 
-using I = Interpreter;
-
 template <Case to>
 Result<Value> case_filter(I& in, const Value& v, const Args& args) {
   T9_TRY(bind(to == Case::kUpper ? "upper" : "lower", args, {}));
@@ -107,13 +105,6 @@ Result<Value> indent(I& in, const Value& v, const Args& args) {
     out.append(lines[i]);
   }
   return in.make_text(std::move(out));
-}
-
-Text first_chars(const Text& text, int64_t n) {
-  if (n < 0) n = std::max<int64_t>(n + static_cast<int64_t>(count_chars(text.view())), 0);
-  size_t at = 0;
-  for (int64_t i = 0; i < n && at < text.size(); ++i) at += decode_utf8(text.view(), at).n_bytes;
-  return text.slice(0, at);
 }
 
 Result<Value> truncate(I& in, const Value& v, const Args& args) {
@@ -240,7 +231,7 @@ Result<Value> urlencode(I& in, const Value& v, const Args& args) {
   return in.make_text(std::move(out));
 }
 
-constexpr FilterEntry kFilters[] = {
+constexpr FilterEntry kTextFilters[] = {
     {"upper", case_filter<Case::kUpper>},
     {"lower", case_filter<Case::kLower>},
     {"capitalize", capitalize_filter},
@@ -259,6 +250,6 @@ constexpr FilterEntry kFilters[] = {
 
 }  // namespace
 
-Table<FilterEntry> text_filters() { return {kFilters, std::size(kFilters)}; }
+Table<FilterEntry> text_filters() { return {kTextFilters, std::size(kTextFilters)}; }
 
 }  // namespace tempo9::chat::jinja

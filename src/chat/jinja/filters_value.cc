@@ -15,8 +15,6 @@
 namespace tempo9::chat::jinja {
 namespace {
 
-using I = Interpreter;
-
 Result<Value> default_filter(I&, const Value& v, const Args& args) {
   T9_TRY(Bound b, bind("default", args, {"default_value", "boolean"}));
   bool replaces = v.is_undefined() || (b.flag(1) && !truthy(v));
@@ -222,7 +220,7 @@ Result<Value> tojson(I& in, const Value& v, const Args& args) {
   return in.make_text(std::move(text));
 }
 
-constexpr FilterEntry kFilters[] = {
+constexpr FilterEntry kValueFilters[] = {
     {"default", default_filter},
     {"d", default_filter},
     {"abs", abs_filter},
@@ -236,6 +234,6 @@ constexpr FilterEntry kFilters[] = {
 
 }  // namespace
 
-Table<FilterEntry> value_filters() { return {kFilters, std::size(kFilters)}; }
+Table<FilterEntry> value_filters() { return {kValueFilters, std::size(kValueFilters)}; }
 
 }  // namespace tempo9::chat::jinja

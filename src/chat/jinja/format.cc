@@ -9,16 +9,11 @@
 #include "chat/jinja/markup.h"
 #include "chat/jinja/number_format.h"
 #include "chat/jinja/print.h"
+#include "chat/jinja/text_ops.h"
 #include "chat/jinja/unicode.h"
 
 namespace tempo9::chat::jinja {
 namespace {
-
-Text first_chars(const Text& text, int64_t n) {
-  size_t at = 0;
-  for (int64_t i = 0; i < n && at < text.size(); ++i) at += decode_utf8(text.view(), at).n_bytes;
-  return text.slice(0, at);
-}
 
 Status check_width(int64_t width) {
   constexpr int64_t kMaxWidth = 100'000;

@@ -11,8 +11,6 @@
 namespace tempo9::chat::jinja {
 namespace {
 
-using I = Interpreter;
-
 Result<Value> range(I& in, const Value&, const Args& args) {
   if (!args.keyword.empty()) return type_error("range() takes no keyword arguments");
   const Items& p = args.positional;

@@ -9,8 +9,6 @@
 namespace tempo9::chat::jinja {
 namespace {
 
-using I = Interpreter;
-
 template <bool (*f)(const Value&)>
 Result<bool> simple(I&, const Value& v, const Args& args) {
   T9_TRY(bind("test", args, {}));
@@ -58,7 +56,7 @@ Result<bool> divisibleby(I& in, const Value& v, const Args& args) {
 }
 
 template <bool upper>
-Result<bool> cased(I& in, const Value& v, const Args& args) {
+Result<bool> in_case(I& in, const Value& v, const Args& args) {
   T9_TRY(bind("upper", args, {}));
   Value text = Value::string(python_str(v));
   T9_TRY(Value yes, find_method(text, upper ? "isupper" : "islower")(in, text, Args()));
@@ -133,8 +131,8 @@ constexpr TestEntry kTests[] = {
     {"odd", odd},
     {"even", even},
     {"divisibleby", divisibleby},
-    {"upper", cased<true>},
-    {"lower", cased<false>},
+    {"upper", in_case<true>},
+    {"lower", in_case<false>},
     {"filter", is_filter},
     {"test", is_test},
     {"sameas", sameas},

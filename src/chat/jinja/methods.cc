@@ -11,8 +11,6 @@
 namespace tempo9::chat::jinja {
 namespace {
 
-using I = Interpreter;
-
 // ---- str predicates: true when there is a character and all fit
 
 template <uint16_t classes>
@@ -181,14 +179,14 @@ constexpr MethodEntry kIntMethods[] = {{"bit_length", bit_length}, {"conjugate",
 constexpr MethodEntry kFloatMethods[] = {{"is_integer", is_integer}, {"conjugate", copy}};
 
 template <typename T>
-Native find_in(const T& table, std::string_view name) {
+Native find_entry(const T& table, std::string_view name) {
   auto it = std::find_if(table.begin(), table.end(),
                          [&](const MethodEntry& e) { return e.name == name; });
   return it == table.end() ? nullptr : it->method;
 }
 template <size_t N>
-Native find_in(const MethodEntry (&table)[N], std::string_view name) {
-  return find_in(Table<MethodEntry>{table, N}, name);
+Native find_entry(const MethodEntry (&table)[N], std::string_view name) {
+  return find_entry(Table<MethodEntry>{table, N}, name);
 }
 
 }  // namespace
@@ -198,21 +196,21 @@ Table<MethodEntry> string_predicates() { return {kPredicates, std::size(kPredica
 Native find_method(const Value& object, std::string_view name) {
   switch (object.type()) {
     case Type::kString: {
-      Native method = find_in(string_methods(), name);
-      return method != nullptr ? method : find_in(string_predicates(), name);
+      Native method = find_entry(string_methods(), name);
+      return method != nullptr ? method : find_entry(string_predicates(), name);
     }
     case Type::kDict:
-      return find_in(kDictMethods, name);
+      return find_entry(kDictMethods, name);
     case Type::kList:
-      return find_in(kListMethods, name);
+      return find_entry(kListMethods, name);
     case Type::kTuple:
     case Type::kRange:
-      return name == "copy" ? nullptr : find_in(kListMethods, name);
+      return name == "copy" ? nullptr : find_entry(kListMethods, name);
     case Type::kBool:
     case Type::kInt:
-      return find_in(kIntMethods, name);
+      return find_entry(kIntMethods, name);
     case Type::kFloat:
-      return find_in(kFloatMethods, name);
+      return find_entry(kFloatMethods, name);
     default:
       return nullptr;
   }

@@ -11,8 +11,6 @@
 namespace tempo9::chat::jinja {
 namespace {
 
-using I = Interpreter;
-
 Result<Value> list_of(I& in, std::vector<Text> parts) {
   Items items;
   for (Text& part : parts) items.push_back(Value::string(std::move(part)));
@@ -110,7 +108,7 @@ Result<Value> with_method(I& in, const Value& self, const Args& args) {
 }
 
 // found: characters from the start of the string, or -1.
-Result<int64_t> find_in(I& in, const Value& self, const Args& args, bool last) {
+Result<int64_t> find_text(I& in, const Value& self, const Args& args, bool last) {
   T9_TRY(Bound b, bind_positional("find", args, {"sub", "start", "end"}, 1));
   T9_TRY(const Text* sub, need_string(b[0]));
   T9_TRY(in.charge(self.weight()));
@@ -124,18 +122,18 @@ Result<int64_t> find_in(I& in, const Value& self, const Args& args, bool last) {
 
 template <bool last>
 Result<Value> find_method_of(I& in, const Value& self, const Args& args) {
-  T9_TRY(int64_t at, find_in(in, self, args, last));
+  T9_TRY(int64_t at, find_text(in, self, args, last));
   return Value::integer(at);
 }
 
 template <bool last>
 Result<Value> index_method(I& in, const Value& self, const Args& args) {
-  T9_TRY(int64_t at, find_in(in, self, args, last));
+  T9_TRY(int64_t at, find_text(in, self, args, last));
   if (at < 0) return value_error("substring not found");
   return Value::integer(at);
 }
 
-Result<Value> count(I& in, const Value& self, const Args& args) {
+Result<Value> count_method(I& in, const Value& self, const Args& args) {
   T9_TRY(Bound b, bind_positional("count", args, {"sub", "start", "end"}, 1));
   T9_TRY(const Text* sub, need_string(b[0]));
   T9_TRY(in.charge(self.weight()));
@@ -283,7 +281,7 @@ constexpr MethodEntry kMethods[] = {
     {"rfind", find_method_of<true>},
     {"index", index_method<false>},
     {"rindex", index_method<true>},
-    {"count", count},
+    {"count", count_method},
     {"replace", replace_method},
     {"join", join_method},
     {"format", format_method},

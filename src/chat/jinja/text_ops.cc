@@ -301,6 +301,13 @@ Text padded(const Text& text, int64_t left, int64_t right, const Text& fill) {
   return out;
 }
 
+Text first_chars(const Text& text, int64_t n) {
+  if (n < 0) n = std::max<int64_t>(n + static_cast<int64_t>(count_chars(text.view())), 0);
+  size_t at = 0;
+  for (int64_t i = 0; i < n && at < text.size(); ++i) at += decode_utf8(text.view(), at).n_bytes;
+  return text.slice(0, at);
+}
+
 Text expand_tabs(const Text& text, int64_t size) {
   Text out;
   int64_t column = 0;

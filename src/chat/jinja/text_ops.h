@@ -29,6 +29,7 @@ Text title_case(const Text& text);  // str.title()
 Text join(const Text& separator, const std::vector<Text>& parts);
 // left and right in characters of fill.
 Text padded(const Text& text, int64_t left, int64_t right, const Text& fill);
+Text first_chars(const Text& text, int64_t n);  // n < 0: all but the last -n
 Text expand_tabs(const Text& text, int64_t size);
 
 }  // namespace tempo9::chat::jinja

@@ -14,7 +14,7 @@ Json golden() {
   return Json::parse(file, nullptr, false);
 }
 
-ParsedReply parse(const Json& golden_case, const std::vector<Tool>& tools, size_t cut) {
+ParsedReply parse_case(const Json& golden_case, const std::vector<Tool>& tools, size_t cut) {
   ParserOptions options;
   options.tools = tools;
   options.starts_in_thinking = golden_case["opens_thinking"].get<bool>();
@@ -39,7 +39,7 @@ TEST(GoldenFormats, WhatTemplatesWriteIsReadBack) {
   const std::vector<Tool> tools = tools_from_json(file["tools"]).value();
   for (const Json& golden_case : file["cases"]) {
     SCOPED_TRACE(golden_case["template"].get<std::string>());
-    const ParsedReply reply = parse(golden_case, tools, 1000);
+    const ParsedReply reply = parse_case(golden_case, tools, 1000);
     EXPECT_EQ(stripped(reply.text), golden_case["text"].get<std::string>());
     EXPECT_EQ(reply.reasoning, golden_case["thinking"].get<std::string>());
     const Json& calls = golden_case["calls"];
@@ -51,7 +51,7 @@ TEST(GoldenFormats, WhatTemplatesWriteIsReadBack) {
       EXPECT_EQ(Sorted::parse(reply.calls[i].arguments.get<std::string>()),
                 Sorted::parse(calls[i]["arguments"].dump()));
     }
-    EXPECT_EQ(parse(golden_case, tools, 1), reply);
+    EXPECT_EQ(parse_case(golden_case, tools, 1), reply);
   }
 }
 

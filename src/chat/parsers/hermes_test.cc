@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "chat/parser.h"
+#include <utility>
+
+#include "chat/parsers/testing/read_reply.h"
 
 namespace tempo9::chat {
 namespace {
@@ -10,7 +12,7 @@ Tool tool(std::string name, Json properties = Json::object()) {
   return {std::move(name), "", {{"type", "object"}, {"properties", std::move(properties)}}, {}};
 }
 
-std::vector<Tool> tools() {
+std::vector<Tool> hermes_tools() {
   return {tool("get_weather", {{"city", {{"type", "string"}}},
                                {"days", {{"type", "integer"}}},
                                {"near", {{"type", "boolean"}}}}),
@@ -18,58 +20,55 @@ std::vector<Tool> tools() {
           tool("now")};
 }
 
-ParsedReply parse(std::string_view reply, FinishReason reason = FinishReason::kStop) {
+ParsedReply read_hermes(std::string_view reply, FinishReason reason = FinishReason::kStop) {
   ParserOptions options;
-  options.tools = tools();
-  auto parser = make_parser("hermes", options);
-  std::vector<Event> events;
-  (*parser)->feed(reply, false, &events);
-  (*parser)->finish(reason, &events);
-  return join_events(events);
+  options.tools = hermes_tools();
+  return read_reply("hermes", reply, reason, std::move(options));
 }
 
-struct Call {
+struct TextCall {
   std::string name, arguments;
-  bool operator==(const Call&) const = default;
+  bool operator==(const TextCall&) const = default;
 };
-void PrintTo(const Call& c, std::ostream* os) { *os << c.name << c.arguments; }
+void PrintTo(const TextCall& c, std::ostream* os) { *os << c.name << c.arguments; }
 
-std::vector<Call> calls(const ParsedReply& reply) {
-  std::vector<Call> out;
+std::vector<TextCall> text_calls(const ParsedReply& reply) {
+  std::vector<TextCall> out;
   for (const ToolCall& c : reply.calls) out.push_back({c.name, c.arguments.get<std::string>()});
   return out;
 }
 
-using Calls = std::vector<Call>;
+using TextCalls = std::vector<TextCall>;
 
 TEST(Hermes, TaggedCalls) {
-  ParsedReply one = parse(
+  ParsedReply one = read_hermes(
       "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Lund\", \"days\": "
       "2}}\n</tool_call>");
-  EXPECT_EQ(calls(one), (Calls{{"get_weather", R"({"city":"Lund","days":2})"}}));
+  EXPECT_EQ(text_calls(one), (TextCalls{{"get_weather", R"({"city":"Lund","days":2})"}}));
   EXPECT_EQ(one.text, "");
   // Keys in any order, no white space, prose before.
-  ParsedReply two = parse(
+  ParsedReply two = read_hermes(
       "I "
       "look.\n<tool_call>{\"arguments\":{\"city\":\"Lund\"},\"name\":\"get_weather\"}</"
       "tool_call><tool_call>{\"name\":\"now\"}</tool_call>\n");
-  EXPECT_EQ(calls(two), (Calls{{"get_weather", R"({"city":"Lund"})"}, {"now", "{}"}}));
+  EXPECT_EQ(text_calls(two), (TextCalls{{"get_weather", R"({"city":"Lund"})"}, {"now", "{}"}}));
   EXPECT_EQ(two.text, "I look.");
   EXPECT_NE(two.calls[0].id, two.calls[1].id);
   // Arguments as JSON text; closing marks and quotes inside strings; a raw line break.
-  EXPECT_EQ(calls(parse("<tool_call>{\"name\":\"write\",\"arguments\":\"{\\\"path\\\": "
-                        "\\\"a\\\"}\"}</tool_call>")),
-            (Calls{{"write", R"({"path":"a"})"}}));
-  EXPECT_EQ(calls(parse("<tool_call>{\"name\":\"write\",\"arguments\":{\"content\":\"</"
-                        "tool_call>\\\"}\\n\n\"}}</tool_call>")),
-            (Calls{{"write", R"({"content":"</tool_call>\"}\n\n"})"}}));
+  EXPECT_EQ(text_calls(read_hermes("<tool_call>{\"name\":\"write\",\"arguments\":\"{\\\"path\\\": "
+                                   "\\\"a\\\"}\"}</tool_call>")),
+            (TextCalls{{"write", R"({"path":"a"})"}}));
+  EXPECT_EQ(text_calls(read_hermes("<tool_call>{\"name\":\"write\",\"arguments\":{\"content\":\"</"
+                                   "tool_call>\\\"}\\n\n\"}}</tool_call>")),
+            (TextCalls{{"write", R"({"content":"</tool_call>\"}\n\n"})"}}));
   // The model ended the reply without the closing mark.
-  EXPECT_EQ(calls(parse("<tool_call>{\"name\":\"now\",\"arguments\":{}}")), (Calls{{"now", "{}"}}));
+  EXPECT_EQ(text_calls(read_hermes("<tool_call>{\"name\":\"now\",\"arguments\":{}}")),
+            (TextCalls{{"now", "{}"}}));
 }
 
 TEST(Hermes, IndexCountsCallsAndNotTools) {
   ParserOptions options;
-  options.tools = tools();
+  options.tools = hermes_tools();
   auto parser = make_parser("hermes", options);
   std::vector<Event> events;
   (*parser)->feed(
@@ -97,47 +96,48 @@ TEST(Hermes, BrokenCallsAreText) {
            "see <tool_call> for more",
        }) {
     SCOPED_TRACE(reply);
-    ParsedReply parsed = parse(reply);
+    ParsedReply parsed = read_hermes(reply);
     EXPECT_EQ(parsed.text, reply);
     EXPECT_TRUE(parsed.calls.empty());
   }
   // What follows a broken call is still read.
-  ParsedReply mixed = parse(
+  ParsedReply mixed = read_hermes(
       "<tool_call>{bad}</tool_call>\n<tool_call>{\"name\":\"now\",\"arguments\":{}}</tool_call>");
   EXPECT_EQ(mixed.text, "<tool_call>{bad}</tool_call>");
-  EXPECT_EQ(calls(mixed), (Calls{{"now", "{}"}}));
+  EXPECT_EQ(text_calls(mixed), (TextCalls{{"now", "{}"}}));
 }
 
 TEST(Hermes, ACallCutByTheLimitIsText) {
   for (std::string reply :
        {"<tool_call>{\"name\":\"now\",\"arguments\":{}}",
         "```json\n{\"name\":\"now\",\"arguments\":{}}", "{\"name\":\"now\",\"arguments\":{}"}) {
-    ParsedReply parsed = parse(reply, FinishReason::kLength);
+    ParsedReply parsed = read_hermes(reply, FinishReason::kLength);
     EXPECT_EQ(parsed.text, reply);
     EXPECT_TRUE(parsed.calls.empty());
   }
 }
 
 TEST(Hermes, AReplyThatIsOnlyJson) {
-  Call lund = {"get_weather", R"({"city":"Lund"})"};
+  TextCall lund = {"get_weather", R"({"city":"Lund"})"};
   std::string json = R"({"name": "get_weather", "arguments": {"city": "Lund"}})";
-  EXPECT_EQ(calls(parse(json)), Calls{lund});
-  EXPECT_EQ(calls(parse("\n" + json + "\n")), Calls{lund});
-  EXPECT_EQ(calls(parse("```json\n" + json + "\n```")), Calls{lund});
-  EXPECT_EQ(calls(parse("```\n" + json + "\n```\n")), Calls{lund});
-  EXPECT_EQ(calls(parse("```json\n" + json)), Calls{lund});
-  EXPECT_EQ(calls(parse(json + "\n" + json)), (Calls{lund, lund}));
-  EXPECT_EQ(calls(parse("[" + json + ", " + json + "]")), (Calls{lund, lund}));
-  EXPECT_EQ(calls(parse("```json\n[" + json + "]\n```")), Calls{lund});
-  EXPECT_EQ(calls(parse("```json\n" + json + "\n" + json + "\n```\n\n```json\n" + json + "\n```")),
-            (Calls{lund, lund, lund}));
+  EXPECT_EQ(text_calls(read_hermes(json)), TextCalls{lund});
+  EXPECT_EQ(text_calls(read_hermes("\n" + json + "\n")), TextCalls{lund});
+  EXPECT_EQ(text_calls(read_hermes("```json\n" + json + "\n```")), TextCalls{lund});
+  EXPECT_EQ(text_calls(read_hermes("```\n" + json + "\n```\n")), TextCalls{lund});
+  EXPECT_EQ(text_calls(read_hermes("```json\n" + json)), TextCalls{lund});
+  EXPECT_EQ(text_calls(read_hermes(json + "\n" + json)), (TextCalls{lund, lund}));
+  EXPECT_EQ(text_calls(read_hermes("[" + json + ", " + json + "]")), (TextCalls{lund, lund}));
+  EXPECT_EQ(text_calls(read_hermes("```json\n[" + json + "]\n```")), TextCalls{lund});
+  EXPECT_EQ(text_calls(read_hermes("```json\n" + json + "\n" + json + "\n```\n\n```json\n" + json +
+                                   "\n```")),
+            (TextCalls{lund, lund, lund}));
   EXPECT_EQ(
-      calls(parse(
+      text_calls(read_hermes(
           R"({"type": "function", "function": {"name": "get_weather", "arguments": {"city": "Lund"}}})")),
-      Calls{lund});
-  EXPECT_EQ(calls(parse(R"({"name": "get_weather", "parameters": {"city": "Lund"}})")),
-            Calls{lund});
-  EXPECT_EQ(calls(parse("<think>\nI call.\n</think>\n\n" + json)), Calls{lund});
+      TextCalls{lund});
+  EXPECT_EQ(text_calls(read_hermes(R"({"name": "get_weather", "parameters": {"city": "Lund"}})")),
+            TextCalls{lund});
+  EXPECT_EQ(text_calls(read_hermes("<think>\nI call.\n</think>\n\n" + json)), TextCalls{lund});
 }
 
 TEST(Hermes, JsonThatIsNoCallIsText) {
@@ -161,19 +161,20 @@ TEST(Hermes, JsonThatIsNoCallIsText) {
            "Use ```json\n" + json + "\n```",
        }) {
     SCOPED_TRACE(reply);
-    ParsedReply parsed = parse(reply);
+    ParsedReply parsed = read_hermes(reply);
     EXPECT_EQ(parsed.text, reply);
     EXPECT_TRUE(parsed.calls.empty());
   }
 }
 
 TEST(Hermes, FencedCallsWithProseAround) {
-  const Call lund = {"get_weather", R"({"city":"Lund"})"};
+  const TextCall lund = {"get_weather", R"({"city":"Lund"})"};
   const std::string json = R"({"name": "get_weather", "arguments": {"city": "Lund"}})";
   const std::string fence = "```json\n" + json + "\n```";
-  const auto expect = [&](const std::string& reply, const Calls& want, const std::string& text) {
-    const ParsedReply parsed = parse(reply);
-    EXPECT_EQ(calls(parsed), want) << reply;
+  const auto expect = [&](const std::string& reply, const TextCalls& want,
+                          const std::string& text) {
+    const ParsedReply parsed = read_hermes(reply);
+    EXPECT_EQ(text_calls(parsed), want) << reply;
     EXPECT_EQ(parsed.text, text) << reply;
   };
   expect("I will call it:\n" + fence, {lund}, "I will call it:");
@@ -185,41 +186,42 @@ TEST(Hermes, FencedCallsWithProseAround) {
   expect("```python\nx = [1]\n{}\n```\n\n" + fence, {lund}, "```python\nx = [1]\n{}\n```");
   expect("```python\nx = 1\n```\n" + json, {lund}, "```python\nx = 1\n```");
   // A fence that is complete is a call also when the limit cuts the reply behind it.
-  EXPECT_EQ(calls(parse(fence + "\nSo", FinishReason::kLength)), Calls{lund});
+  EXPECT_EQ(text_calls(read_hermes(fence + "\nSo", FinishReason::kLength)), TextCalls{lund});
 }
 
 TEST(Hermes, BareCallsAtTheEndOfTheReply) {
-  const Call lund = {"get_weather", R"({"city":"Lund"})"};
+  const TextCall lund = {"get_weather", R"({"city":"Lund"})"};
   const std::string json = R"({"name": "get_weather", "arguments": {"city": "Lund"}})";
-  EXPECT_EQ(calls(parse("I call it:\n" + json)), Calls{lund});
-  EXPECT_EQ(parse("I call it:\n" + json).text, "I call it:");
-  EXPECT_EQ(calls(parse("I call it:\n\n" + json + "\n" + json + "\n")), (Calls{lund, lund}));
-  EXPECT_EQ(calls(parse("I see [1]:\n[1]\n[" + json + "]")), Calls{lund});
-  EXPECT_EQ(calls(parse("<tool_call>{\"name\":\"now\"}</tool_call>\n" + json)),
-            (Calls{{"now", "{}"}, lund}));
-  EXPECT_EQ(parse("I call it:\n" + json, FinishReason::kLength).text, "I call it:\n" + json);
+  EXPECT_EQ(text_calls(read_hermes("I call it:\n" + json)), TextCalls{lund});
+  EXPECT_EQ(read_hermes("I call it:\n" + json).text, "I call it:");
+  EXPECT_EQ(text_calls(read_hermes("I call it:\n\n" + json + "\n" + json + "\n")),
+            (TextCalls{lund, lund}));
+  EXPECT_EQ(text_calls(read_hermes("I see [1]:\n[1]\n[" + json + "]")), TextCalls{lund});
+  EXPECT_EQ(text_calls(read_hermes("<tool_call>{\"name\":\"now\"}</tool_call>\n" + json)),
+            (TextCalls{{"now", "{}"}, lund}));
+  EXPECT_EQ(read_hermes("I call it:\n" + json, FinishReason::kLength).text, "I call it:\n" + json);
 }
 
 TEST(Hermes, WhiteSpaceBetweenTextsStays) {
   const std::string call = "<tool_call>{\"name\":\"now\"}</tool_call>";
-  EXPECT_EQ(parse("One.\n\n" + call + "\n\nTwo.").text, "One.\n\n\n\nTwo.");
-  EXPECT_EQ(parse("One. " + call + "Two. " + call + "\n").text, "One. Two.");
-  EXPECT_EQ(parse("One.\n" + call + "\n" + call + "\n\nTwo.\n").text, "One.\n\n\n\nTwo.\n");
-  EXPECT_EQ(parse("\n" + call + "\n\nTwo.").text, "Two.");
-  EXPECT_EQ(parse("One.\n" + call + "\n<tool_call> x").text, "One.\n\n<tool_call> x");
+  EXPECT_EQ(read_hermes("One.\n\n" + call + "\n\nTwo.").text, "One.\n\n\n\nTwo.");
+  EXPECT_EQ(read_hermes("One. " + call + "Two. " + call + "\n").text, "One. Two.");
+  EXPECT_EQ(read_hermes("One.\n" + call + "\n" + call + "\n\nTwo.\n").text, "One.\n\n\n\nTwo.\n");
+  EXPECT_EQ(read_hermes("\n" + call + "\n\nTwo.").text, "Two.");
+  EXPECT_EQ(read_hermes("One.\n" + call + "\n<tool_call> x").text, "One.\n\n<tool_call> x");
 }
 
 TEST(Hermes, HalfASurrogatePairBecomesTheReplacementCharacter) {
   EXPECT_EQ(
-      calls(parse(
+      text_calls(read_hermes(
           R"(<tool_call>{"name":"write","arguments":{"path":"\ud83d x \ude00 \ud83d\ude00"}}</tool_call>)")),
-      (Calls{{"write", "{\"path\":\"\xEF\xBF\xBD x \xEF\xBF\xBD \xF0\x9F\x98\x80\"}"}}));
+      (TextCalls{{"write", "{\"path\":\"\xEF\xBF\xBD x \xEF\xBF\xBD \xF0\x9F\x98\x80\"}"}}));
 }
 
 TEST(Hermes, TextIsHeldOnlyWhileItCanBecomeACall) {
   auto first_text_after = [](std::string_view reply) {
     ParserOptions options;
-    options.tools = tools();
+    options.tools = hermes_tools();
     auto parser = make_parser("hermes", options);
     std::vector<Event> events;
     for (size_t i = 0; i < reply.size(); ++i) {
@@ -238,7 +240,7 @@ TEST(Hermes, TextIsHeldOnlyWhileItCanBecomeACall) {
 }
 
 TEST(Hermes, MentionedWhileThinkingIsNoCall) {
-  ParsedReply reply = parse(
+  ParsedReply reply = read_hermes(
       "<think>I could emit <tool_call>{\"name\":\"rm\",\"arguments\":{}}</tool_call> but "
       "no.</think>Done.");
   EXPECT_EQ(reply.reasoning,
@@ -249,7 +251,7 @@ TEST(Hermes, MentionedWhileThinkingIsNoCall) {
 
 TEST(Hermes, MarksOfTheVocabularyMustBeTokens) {
   ParserOptions options;
-  options.tools = tools();
+  options.tools = hermes_tools();
   options.has_token = [](std::string_view s) { return s == "<tool_call>" || s == "</tool_call>"; };
   std::string before = "{\"name\":\"write\",\"arguments\":{\"content\":\"", after = "\"}}";
   auto run = [&](bool token) {
@@ -263,7 +265,7 @@ TEST(Hermes, MarksOfTheVocabularyMustBeTokens) {
     (*parser)->finish(FinishReason::kStop, &events);
     return join_events(events);
   };
-  EXPECT_EQ(calls(run(true)), (Calls{{"write", R"({"content":"</tool_call>"})"}}));
+  EXPECT_EQ(text_calls(run(true)), (TextCalls{{"write", R"({"content":"</tool_call>"})"}}));
   EXPECT_EQ(run(false).text, "<tool_call>" + before + "</tool_call>" + after + "</tool_call>");
 }
 

@@ -8,7 +8,7 @@
 namespace tempo9::chat {
 namespace {
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool is_json_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 // Does text begin with \uDxxx, x of these?
 bool is_surrogate(std::string_view text, std::string_view halves) {
@@ -52,7 +52,7 @@ JsonScanner::Step JsonScanner::feed(char c) {
     default:
       break;
   }
-  if (is_blank(c)) return depth() == 0 ? Step::kError : Step::kMore;
+  if (is_json_blank(c)) return depth() == 0 ? Step::kError : Step::kMore;
   switch (state_) {
     case State::kFirstKey:
       if (c == '}') return close(c);

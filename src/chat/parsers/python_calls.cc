@@ -11,7 +11,7 @@
 namespace tempo9::chat {
 namespace {
 
-constexpr size_t kMaxDepth = 128;
+constexpr size_t kMaxPythonDepth = 128;
 
 bool is_name_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-' ||
@@ -99,7 +99,7 @@ class Parser {
 
   std::optional<Json> value(size_t depth) {
     blank();
-    if (depth > kMaxDepth) return std::nullopt;
+    if (depth > kMaxPythonDepth) return std::nullopt;
     switch (peek()) {
       case '\'':
       case '"': {
@@ -280,7 +280,7 @@ PythonScanner::Step PythonScanner::outside(char c) {
     return Step::kMore;
   }
   if (c == '(' || c == '[' || c == '{') {
-    if (open_.size() > kMaxDepth) return Step::kError;
+    if (open_.size() > kMaxPythonDepth) return Step::kError;
     open_ += c;
     return Step::kMore;
   }

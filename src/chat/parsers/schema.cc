@@ -13,7 +13,7 @@
 namespace tempo9::chat {
 namespace {
 
-constexpr int kMaxDepth = 64;
+constexpr int kMaxSchemaDepth = 64;
 
 bool has_type(const Json& value, std::string_view type) {
   if (type == "string") return value.is_string();
@@ -103,7 +103,7 @@ class Coercer {
 
   Json run(const Json& value, const Json& schema, int depth) {
     const Json* s = resolve(schema);
-    if (s == nullptr || depth > kMaxDepth || --steps_ < 0) return value;
+    if (s == nullptr || depth > kMaxSchemaDepth || --steps_ < 0) return value;
     for (const char* keyword : {"anyOf", "oneOf"}) {
       if (auto it = s->find(keyword); it != s->end() && it->is_array())
         return choose(value, *it, depth);
@@ -123,7 +123,7 @@ class Coercer {
   // Follows "#/..." references; null when there is no object to be found.
   const Json* resolve(const Json& schema) const {
     const Json* s = &schema;
-    for (int i = 0; i < kMaxDepth && s->is_object(); ++i) {
+    for (int i = 0; i < kMaxSchemaDepth && s->is_object(); ++i) {
       auto ref = s->find("$ref");
       if (ref == s->end() || !ref->is_string()) return s;
       const auto& target = ref->get_ref<const std::string&>();

@@ -233,8 +233,8 @@ static void weigh_values_int(const QueryTileInt<kN>& t, const uint8_t* const* v,
       for (int i = 0; i < kN; ++i) {
 #pragma GCC unroll 2
         for (int pair = 0; pair < kPairs; ++pair) {
-          const I32 w = broadcast_32(t.weights[i] + size_t{page} * kPageKeys + Kv::kPerRow * row +
-                                     2 * pair);
+          const I32 w =
+              broadcast_32(t.weights[i] + size_t{page} * kPageKeys + Kv::kPerRow * row + 2 * pair);
 #pragma GCC unroll 8
           for (int j = 0; j < kD; ++j) acc[i][j] = dot_i16(acc[i][j], value[j][pair], w);
         }
@@ -282,7 +282,8 @@ static void attend_tile_int(const AttentionArgs& args, const AttentionStateInt& 
   uint32_t page = 0;
   for (; page + kKeyTile / 2 <= n_pages; page += kKeyTile / 2)
     score_pages_int<Kv, kN, kKeyTile>(t, head_dim, k + page, page * kPageKeys);
-  for (; page < n_pages; ++page) score_pages_int<Kv, kN, 2>(t, head_dim, k + page, page * kPageKeys);
+  for (; page < n_pages; ++page)
+    score_pages_int<Kv, kN, 2>(t, head_dim, k + page, page * kPageKeys);
   for (int i = 0; i < kN && args.softcap > 0; ++i)
     soft_cap(t.scores[i], n_keys, args.softcap * BaseTwo::kScoreUnits);
   float cell_m[kN], cell_l[kN];

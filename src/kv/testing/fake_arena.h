@@ -26,8 +26,8 @@ class FakeArena final : public PageCopier {
     return (hash ^ static_cast<uint64_t>(token + 1)) * 0x9E3779B97F4A7C15u + 1;
   }
   uint64_t& cell(std::span<const PageId> pages, size_t position, size_t page_class = 0) {
-    return cells_[page_class][size_t{pages[position / kPageTokens]} * kPageTokens +
-                              position % kPageTokens];
+    return cells_[page_class]
+                 [size_t{pages[position / kPageTokens]} * kPageTokens + position % kPageTokens];
   }
 
   // Computes tokens at [n_past, n_past + tokens.size()) from what the arena holds before them. The

@@ -19,14 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kPageBytes = 40'000;
+constexpr uint64_t kStorePageBytes = 40'000;
 constexpr uint64_t kCap = 8'000'000;
 
 using Tokens = std::vector<TokenId>;
 
 std::unique_ptr<DiskStore> open(const TempFolder& folder, uint64_t cap = kCap,
                                 const std::string& identity = "model") {
-  auto store = DiskStore::open({folder.path(), cap, identity, kPageBytes});
+  auto store = DiskStore::open({folder.path(), cap, identity, kStorePageBytes});
   EXPECT_TRUE(store) << store.error().message;
   return store ? *std::move(store) : nullptr;
 }
@@ -40,9 +40,9 @@ Tokens tokens_of(int sequence, int page) {
   return tokens;
 }
 
-std::vector<uint8_t> bytes_of(int sequence, int page) {
+std::vector<uint8_t> random_page(int sequence, int page) {
   std::mt19937 random(static_cast<uint32_t>(sequence * 1000 + page));
-  std::vector<uint8_t> bytes(kPageBytes);
+  std::vector<uint8_t> bytes(kStorePageBytes);
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
   return bytes;
 }
@@ -53,7 +53,7 @@ Status put(DiskStore* store, int sequence, int n_pages) {
     const Tokens tokens = tokens_of(sequence, page);
     PageName name{parent, extend_key(store->secret(), parent, tokens), {}};
     std::ranges::copy(tokens, name.tokens.begin());
-    T9_TRY(store->put(name, bytes_of(sequence, page)));
+    T9_TRY(store->put(name, random_page(sequence, page)));
     parent = name.key;
   }
   return {};
@@ -65,7 +65,7 @@ int n_found(DiskStore* store, int sequence, int n_pages) {
   for (int page = 0; page < n_pages; ++page) {
     const auto found = store->find(parent, tokens_of(sequence, page), kPageTokens);
     if (!found || !*found) return page;
-    EXPECT_EQ((*found)->bytes, bytes_of(sequence, page)) << "sequence " << sequence;
+    EXPECT_EQ((*found)->bytes, random_page(sequence, page)) << "sequence " << sequence;
     parent = (*found)->name.key;
   }
   return n_pages;
@@ -97,7 +97,7 @@ TEST(DiskStore, WhatWasStoredIsThereForTheNextProcess) {
   EXPECT_EQ(n_found(store.get(), 1, 30), 30);
   EXPECT_EQ(n_found(store.get(), 2, 30), 0);
   EXPECT_EQ(store->keys()->size(), 30u);
-  EXPECT_LT(bytes_in(folder), 30 * kPageBytes + 600'000);
+  EXPECT_LT(bytes_in(folder), 30 * kStorePageBytes + 600'000);
 }
 
 TEST(DiskStore, APageThatOnlyBeginsAlikeIsFound) {
@@ -108,7 +108,7 @@ TEST(DiskStore, APageThatOnlyBeginsAlikeIsFound) {
   tokens[20] = 7;
   const auto found = store->find({}, tokens, 4);
   ASSERT_TRUE(found && *found);
-  EXPECT_EQ((*found)->bytes, bytes_of(1, 0));
+  EXPECT_EQ((*found)->bytes, random_page(1, 0));
   EXPECT_TRUE(*store->find({}, std::span(tokens).first(20), 20));
   EXPECT_FALSE(*store->find({}, tokens, 21));
 }
@@ -149,7 +149,7 @@ TEST(DiskStore, ASmallerCapHoldsFromTheStart) {
 
 TEST(DiskStore, ACapTooSmallForAPageIsSaid) {
   const TempFolder folder;
-  const auto store = DiskStore::open({folder.path(), 100'000, "model", kPageBytes});
+  const auto store = DiskStore::open({folder.path(), 100'000, "model", kStorePageBytes});
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().code, ErrorCode::kResourceExhausted);
 }
@@ -157,7 +157,7 @@ TEST(DiskStore, ACapTooSmallForAPageIsSaid) {
 TEST(DiskStore, AFolderThatCannotBeUsedIsSaid) {
   const TempFolder folder;
   const std::string file = folder.write("file", "x");
-  const auto store = DiskStore::open({file + "/kv", kCap, "model", kPageBytes});
+  const auto store = DiskStore::open({file + "/kv", kCap, "model", kStorePageBytes});
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().code, ErrorCode::kIo);
 }
@@ -223,7 +223,7 @@ TEST(DiskStore, AKilledWriterLeavesNothingWrong) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      auto store = DiskStore::open({folder.path(), 3'000'000, "model", kPageBytes});
+      auto store = DiskStore::open({folder.path(), 3'000'000, "model", kStorePageBytes});
       for (int i = round * 50; store && put(store->get(), i, 5); ++i) {
       }
       ::_exit(1);
@@ -250,7 +250,7 @@ TEST(DiskStore, AFailedWriteIsSaidAndHurtsNothing) {
   ::signal(SIGXFSZ, SIG_IGN);
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-  const rlimit small{4 * kPageBytes + 100, before.rlim_max};
+  const rlimit small{4 * kStorePageBytes + 100, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
   const Status failed = put(store.get(), 2, 3);
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);

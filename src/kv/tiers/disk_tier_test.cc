@@ -11,24 +11,24 @@
 namespace tempo9::kv {
 namespace {
 
-constexpr uint64_t kPageBytes = 1000;
+constexpr uint64_t kTierPageBytes = 1000;
 using Tokens = std::vector<TokenId>;
 
-Tokens iota(size_t n) {
+Tokens tokens_from_one(size_t n) {
   Tokens tokens(n);
   std::iota(tokens.begin(), tokens.end(), 1);
   return tokens;
 }
 
-std::vector<uint8_t> bytes_of(size_t page) {
-  return std::vector<uint8_t>(kPageBytes, static_cast<uint8_t>(page + 1));
+std::vector<uint8_t> constant_page(size_t page) {
+  return std::vector<uint8_t>(kTierPageBytes, static_cast<uint8_t>(page + 1));
 }
 
-struct Fixture {
-  explicit Fixture(const std::string& folder) {
-    auto store = DiskStore::open({folder, 10'000'000, "model", kPageBytes});
+struct TierFixture {
+  explicit TierFixture(const std::string& folder) {
+    auto store = DiskStore::open({folder, 10'000'000, "model", kTierPageBytes});
     EXPECT_TRUE(store);
-    tier.emplace(*std::move(store), kPageBytes,
+    tier.emplace(*std::move(store), kTierPageBytes,
                  [this](const std::string& message) { log.push_back(message); });
     tier->set_changed([this] {
       const std::lock_guard lock(mutex);
@@ -43,7 +43,7 @@ struct Fixture {
       PageName name{parent, extend_key(tier->secret(), parent, part), {}};
       std::ranges::copy(part, name.tokens.begin());
       while (!tier->can_store()) std::this_thread::yield();
-      tier->store(name, bytes_of(page));
+      tier->store(name, constant_page(page));
       parent = name.key;
     }
     tier->drain(std::chrono::steady_clock::now() + std::chrono::seconds(20));
@@ -69,23 +69,23 @@ struct Fixture {
 
 TEST(DiskTier, PagesComeBackInOrderInTheNextProcess) {
   const TempFolder folder;
-  const Tokens tokens = iota(40 * kPageTokens + 5);
-  Fixture(folder.path()).store(tokens);
-  Fixture next(folder.path());
+  const Tokens tokens = tokens_from_one(40 * kPageTokens + 5);
+  TierFixture(folder.path()).store(tokens);
+  TierFixture next(folder.path());
   EXPECT_EQ(next.tier->n_known({}, tokens), 40u);
   EXPECT_EQ(next.tier->n_known({}, std::span(tokens).subspan(1)), 0u);
   const auto pages = next.load(tokens);
   ASSERT_EQ(pages.size(), 40u);
-  for (size_t i = 0; i < pages.size(); ++i) EXPECT_EQ(pages[i].bytes, bytes_of(i));
+  for (size_t i = 0; i < pages.size(); ++i) EXPECT_EQ(pages[i].bytes, constant_page(i));
   EXPECT_EQ(next.tier->stats().n_loaded, 40u);
   EXPECT_TRUE(next.log.empty());
 }
 
 TEST(DiskTier, TheLastPageMayBeSharedInPart) {
   const TempFolder folder;
-  Fixture f(folder.path());
-  f.store(iota(3 * kPageTokens));
-  Tokens tokens = iota(2 * kPageTokens + 20);
+  TierFixture f(folder.path());
+  f.store(tokens_from_one(3 * kPageTokens));
+  Tokens tokens = tokens_from_one(2 * kPageTokens + 20);
   EXPECT_EQ(f.load(tokens).size(), 3u);
   tokens[2 * kPageTokens + 1] = 0;  // one token in common is not worth a page
   EXPECT_EQ(f.load(tokens).size(), 2u);
@@ -93,15 +93,15 @@ TEST(DiskTier, TheLastPageMayBeSharedInPart) {
 
 TEST(DiskTier, ADamagedPageEndsTheLoadIsToldOnceAndForgotten) {
   const TempFolder folder;
-  const Tokens tokens = iota(6 * kPageTokens);
-  Fixture(folder.path()).store(tokens);
+  const Tokens tokens = tokens_from_one(6 * kPageTokens);
+  TierFixture(folder.path()).store(tokens);
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
     if (!is_segment_name(entry.path().filename().string())) continue;
     std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(2 * kPageBytes + 17);
+    file.seekp(2 * kTierPageBytes + 17);
     file.put('\xee');
   }
-  Fixture f(folder.path());
+  TierFixture f(folder.path());
   EXPECT_EQ(f.load(tokens).size(), 2u);
   EXPECT_EQ(f.load(tokens).size(), 2u);
   EXPECT_EQ(f.tier->n_known({}, tokens), 2u);
@@ -111,11 +111,11 @@ TEST(DiskTier, ADamagedPageEndsTheLoadIsToldOnceAndForgotten) {
 
 TEST(DiskTier, ANewLoadEndsTheOneBefore) {
   const TempFolder folder;
-  Fixture f(folder.path());
-  f.store(iota(8 * kPageTokens));
-  f.tier->load({}, iota(8 * kPageTokens));
-  EXPECT_EQ(f.load(iota(2 * kPageTokens)).size(), 2u);
-  f.tier->load({}, iota(8 * kPageTokens));
+  TierFixture f(folder.path());
+  f.store(tokens_from_one(8 * kPageTokens));
+  f.tier->load({}, tokens_from_one(8 * kPageTokens));
+  EXPECT_EQ(f.load(tokens_from_one(2 * kPageTokens)).size(), 2u);
+  f.tier->load({}, tokens_from_one(8 * kPageTokens));
   f.tier->stop_loading();
   EXPECT_TRUE(f.tier->take_loaded().done);
   EXPECT_TRUE(f.tier->take_loaded().pages.empty());

@@ -28,7 +28,7 @@ std::string error_of(const char* messages, const char* system = "null") {
   return result ? "no error" : result.error().message;
 }
 
-constexpr const char* kHi = R"([{"role": "user", "content": "hi"}])";
+constexpr const char* kHiMessages = R"([{"role": "user", "content": "hi"}])";
 
 TEST(AnthropicContent, StringsAndBlocksAreTheSame) {
   const std::string expected = "system: You help.\nuser: hi\nsystem: A note.\n";
@@ -49,8 +49,8 @@ TEST(AnthropicContent, BillingStampIsDropped) {
                                 {"type": "text", "text": "You help."}])";
   const char* stamp_line = R"("x-anthropic-billing-header: cc_version=9; cch=0c2;\nYou help.")";
   for (const char* system : {stamp_block, stamp_line, R"("You help.")"})
-    EXPECT_EQ(outline(read(system, kHi)), "system: You help.\nuser: hi\n");
-  EXPECT_EQ(outline(read(R"("x-anthropic-billing-header: a")", kHi)), "user: hi\n");
+    EXPECT_EQ(outline(read(system, kHiMessages)), "system: You help.\nuser: hi\n");
+  EXPECT_EQ(outline(read(R"("x-anthropic-billing-header: a")", kHiMessages)), "user: hi\n");
 }
 
 TEST(AnthropicContent, CallsAndResults) {
@@ -179,8 +179,8 @@ TEST(AnthropicContent, WrongBodiesNameThePlace) {
           .starts_with("messages[0].content[0].input: "));
   EXPECT_TRUE(error_of(R"([{"role": "assistant", "content": [{"type": "tool_use", "input": {}}]}])")
                   .starts_with("messages[0].content[0].name: "));
-  EXPECT_TRUE(error_of(kHi, "1").starts_with("system: "));
-  EXPECT_TRUE(error_of(kHi, R"([{"type": "image"}])").starts_with("system[0].type: "));
+  EXPECT_TRUE(error_of(kHiMessages, "1").starts_with("system: "));
+  EXPECT_TRUE(error_of(kHiMessages, R"([{"type": "image"}])").starts_with("system[0].type: "));
 }
 
 }  // namespace

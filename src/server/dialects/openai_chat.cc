@@ -15,13 +15,13 @@
 namespace tempo9::server::openai {
 namespace {
 
-struct CompletionJob {
+struct ChatCompletionJob {
   ChatJob chat;
   int64_t n = 1;
   ChatReplyOptions reply;
 };
 
-void read_logprobs(Fields& fields, engine::GenerateRequest* request) {
+void read_chat_logprobs(Fields& fields, engine::GenerateRequest* request) {
   bool wanted = false;
   fields.read("logprobs", &wanted);
   std::optional<int64_t> top;
@@ -106,8 +106,8 @@ Status read_messages(Fields& fields, chat::RenderInput* input, std::optional<uin
   return read_prefill(fields, input);
 }
 
-Result<CompletionJob> read_job(const Json& body, const Service& service) {
-  CompletionJob job;
+Result<ChatCompletionJob> read_chat_job(const Json& body, const Service& service) {
+  ChatCompletionJob job;
   Fields fields(body);
   engine::GenerateRequest& request = job.chat.request;
   job.reply.model = read_model(fields, service);
@@ -115,7 +115,7 @@ Result<CompletionJob> read_job(const Json& body, const Service& service) {
   job.reply.streamed = stream.stream;
   job.reply.include_usage = stream.include_usage;
   read_generation(fields, service, &request);
-  read_logprobs(fields, &request);
+  read_chat_logprobs(fields, &request);
   Structure& structure = job.chat.structure;
   structure = read_format(fields, "response_format");
   if (structure.kind == Structure::Kind::kNone) structure = read_structured_outputs(fields);
@@ -147,7 +147,7 @@ void chat_completions(std::shared_ptr<const Service> service,
                       std::shared_ptr<http::Exchange> exchange) {
   auto body = parse_body(exchange->request().body);
   if (!body) return exchange->respond(openai_error(body.error()));
-  auto job = read_job(*body, *service);
+  auto job = read_chat_job(*body, *service);
   if (!job) return exchange->respond(openai_error(job.error()));
 
   ChatReplyOptions& options = job->reply;

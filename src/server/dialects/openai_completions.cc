@@ -87,7 +87,7 @@ Result<std::vector<CompletionPrompt>> read_prompts(const Json* value, const Serv
   return prompts;
 }
 
-void read_logprobs(Fields& fields, CompletionJob* job) {
+void read_completion_logprobs(Fields& fields, CompletionJob* job) {
   const Json* value = fields.find("logprobs");
   if (value == nullptr || (value->is_boolean() && !value->get<bool>())) return;
   int64_t n = 0;
@@ -129,7 +129,7 @@ Status read_suffix(Fields& fields, const Service& service, CompletionReplyOption
   return {};
 }
 
-Result<CompletionJob> read_job(const Json& body, const Service& service) {
+Result<CompletionJob> read_completion_job(const Json& body, const Service& service) {
   CompletionJob job;
   Fields fields(body);
   engine::GenerateRequest& request = job.request;
@@ -140,7 +140,7 @@ Result<CompletionJob> read_job(const Json& body, const Service& service) {
   reply.include_usage = stream.include_usage;
   request.max_tokens = kDefaultMaxTokens;
   read_generation(fields, service, &request);
-  read_logprobs(fields, &job);
+  read_completion_logprobs(fields, &job);
   read_choices(fields, &job);
   fields.read("echo", &reply.echo);
   fields.read("return_tokens_as_token_ids", &reply.tokens_as_ids);
@@ -174,7 +174,7 @@ Result<CompletionJob> read_job(const Json& body, const Service& service) {
 void completions(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange) {
   auto body = parse_body(exchange->request().body);
   if (!body) return exchange->respond(openai_error(body.error()));
-  auto job = read_job(*body, *service);
+  auto job = read_completion_job(*body, *service);
   if (!job) return exchange->respond(openai_error(job.error()));
 
   std::vector<engine::GenerateRequest> requests;

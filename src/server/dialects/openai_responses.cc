@@ -28,12 +28,6 @@ struct Conversation {
   std::vector<std::string> warnings;
 };
 
-const Json& field_of(const Json& body, const char* key) {
-  static const Json kNull;
-  const auto found = body.find(key);
-  return found == body.end() ? kNull : *found;
-}
-
 // --- fields
 
 void read_include(Fields& fields, ResponseReplyOptions* reply) {
@@ -326,7 +320,7 @@ Json response_object(const Json& body, const Service& service, const std::string
   return response;
 }
 
-Result<ResponseJob> read_job(const Json& body, const Service& service) {
+Result<ResponseJob> read_response_job(const Json& body, const Service& service) {
   ResponseJob job;
   Conversation conversation;
   Fields fields(body);
@@ -367,7 +361,7 @@ void create_response(std::shared_ptr<const Service> service,
                      std::shared_ptr<http::Exchange> exchange) {
   auto body = parse_body(exchange->request().body);
   if (!body) return exchange->respond(openai_error(body.error()));
-  auto job = read_job(*body, *service);
+  auto job = read_response_job(*body, *service);
   if (!job) return exchange->respond(openai_error(job.error()));
   std::vector<engine::GenerateRequest> requests;
   requests.push_back(std::move(job->chat.request));
@@ -379,7 +373,7 @@ void count_response_tokens(std::shared_ptr<const Service> service,
                            std::shared_ptr<http::Exchange> exchange) {
   auto body = parse_body(exchange->request().body);
   if (!body) return exchange->respond(openai_error(body.error()));
-  auto job = read_job(*body, *service);
+  auto job = read_response_job(*body, *service);
   if (!job) return exchange->respond(openai_error(job.error()));
   exchange->respond({.body = dump(Json{{"object", "response.input_tokens"},
                                        {"input_tokens", job->chat.request.prompt.size()}})});

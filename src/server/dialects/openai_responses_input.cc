@@ -17,12 +17,6 @@ using chat::Message;
 
 constexpr std::string_view kOurs = "t9r1.";
 
-const Json& field_of(const Json& object, const char* key) {
-  static const Json kNull;
-  const auto found = object.find(key);
-  return found == object.end() ? kNull : *found;
-}
-
 bool is_text_type(std::string_view type) {
   constexpr std::array<std::string_view, 5> kTexts = {"text", "input_text", "output_text",
                                                       "summary_text", "reasoning_text"};
