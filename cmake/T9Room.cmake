@@ -38,7 +38,11 @@ function(t9_test target)
   add_executable(${target} ${TEST_UNPARSED_ARGUMENTS})
   target_link_libraries(${target} PRIVATE ${TEST_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
   # What is tested is optimised; the tests themselves are half the time to build and run briefly.
-  target_compile_options(${target} PRIVATE $<IF:$<BOOL:${T9_SANITIZE}>,-O0,-O1>)
+  if(T9_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)
+  else()
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
   target_compile_definitions(${target} PRIVATE
     T9_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
   gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${TEST_LABELS}")

@@ -173,10 +173,10 @@ bool Cache::extend(Table* table, uint32_t n_tokens) {
     table->pages.push_back(source);
   }
   while (table->pages.size() < n_wanted) {
-    const PageId source = std::exchange(table->tail_source, kNoPage);
-    table->pages.push_back(take_page());
-    if (source != kNoPage) {
-      copier_->copy_page(source, table->pages.back(), table->n_tail);
+    const PageId page = take_page();  // while the source still counts as needed
+    table->pages.push_back(page);
+    if (const PageId source = std::exchange(table->tail_source, kNoPage); source != kNoPage) {
+      copier_->copy_page(source, page, table->n_tail);
       pool_.release(source, contents_[source].n_tokens > 0);
     }
   }

@@ -213,7 +213,7 @@ class Cache {
   uint64_t missing_bytes(const Table& table, uint32_t n_tokens) const;
   std::vector<Parts> needed_parts() const;
   void mark_border(const Table& table, size_t n_tokens);
-  uint64_t drop_passed(uint64_t n_bytes, bool borders_too);
+  uint64_t drop_passed(uint64_t n_bytes, bool borders_too, PageId filling = kNoPage);
   uint64_t drop(PageId page, size_t page_class);
   bool drop_oldest(uint64_t* n_dropped);
   void fill_parts(PageId page);

@@ -117,10 +117,12 @@ uint64_t Cache::drop(PageId page, size_t page_class) {
   return options_.classes[page_class].bytes;
 }
 
-// Parts that no sequence needs any more, n_bytes of them if there are as many.
-uint64_t Cache::drop_passed(uint64_t n_bytes, bool borders_too) {
+// Parts that no sequence needs any more, n_bytes of them if there are as many; none of the page
+// that is being filled.
+uint64_t Cache::drop_passed(uint64_t n_bytes, bool borders_too, PageId filling) {
   if (!has_windows()) return 0;
-  const std::vector<Parts> needed = needed_parts();
+  std::vector<Parts> needed = needed_parts();
+  if (filling != kNoPage) needed[filling] = all_parts_;
   uint64_t n_dropped = 0;
   const auto visit = [&](PageId page) {
     if (contents_[page].is_border && !borders_too) return;
@@ -181,7 +183,7 @@ void Cache::fill_parts(PageId page) {
   while (resident_bytes_ + n_bytes > options_.memory_bytes && drop_oldest(&n_dropped)) {
   }
   if (resident_bytes_ + n_bytes > options_.memory_bytes) {
-    drop_passed(n_bytes, /*borders_too=*/true);
+    drop_passed(n_bytes, /*borders_too=*/true, page);
   }
   T9_CHECK(resident_bytes_ + n_bytes <= options_.memory_bytes);
   resident_bytes_ += n_bytes;

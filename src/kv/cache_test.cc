@@ -333,7 +333,7 @@ TEST(Cache, WithoutNeedNothingIsDroppedAndHitsEndAnywhere) {
 
 // Another session with the same beginning: computed again once, and then it stays.
 TEST(Cache, WhereSequencesForkTheWindowStays) {
-  CacheFixture f(windowed(120));
+  CacheFixture f(windowed(90));
   const auto session = [&](TokenId own) {
     Tokens tokens = iota(8 * 32);
     for (int i = 0; i < 8 * 32; ++i) tokens.push_back(own + i);
