@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "server/cache_report.h"
+#include "server/session.h"
 
 namespace tempo9::server {
 namespace {
@@ -31,9 +32,11 @@ class Generation : public std::enable_shared_from_this<Generation> {
     choices_.resize(requests.size());
     n_left_ = requests.size();
     const bool explains = wants_cache_report(exchange_->request());
+    const uint64_t session = session_of(exchange_->request());
     tells_timing_ = wants_timing(exchange_->request());
     for (size_t i = 0; i < requests.size(); ++i) {
       requests[i].explain_cache = explains;
+      if (session != 0) requests[i].session = session;
       auto id = service_->engine().submit(std::move(requests[i]),
                                           [self = shared_from_this(), i](engine::Event&& event) {
                                             self->enqueue(i, std::move(event));

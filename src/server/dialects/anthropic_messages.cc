@@ -6,6 +6,7 @@
 #include "server/chat_job.h"
 #include "server/dialects/anthropic.h"
 #include "server/errors.h"
+#include "server/session.h"
 
 namespace tempo9::server::anthropic {
 namespace {
@@ -54,6 +55,8 @@ void read_sampling(Fields& fields, engine::GenerateRequest* request) {
   fields.read("top_k", 0, std::numeric_limits<int32_t>::max(), &top_k);
   params.top_k = static_cast<int32_t>(top_k);
   read_stops(fields, &request->stop);
+  if (const Json* metadata = fields.find("metadata"); metadata != nullptr && metadata->is_object())
+    read_session(Fields(*metadata), "user_id", request);
 }
 
 // As the API has it, a request that does not speak of thinking wants none.

@@ -218,6 +218,7 @@ TEST_F(AnthropicTest, RequestReachesTheEngine) {
   EXPECT_EQ(request.sampling.top_k, 3);
   EXPECT_EQ(request.stop, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(request.match_text, "hi");
+  EXPECT_NE(request.session, 0u);
   EXPECT_EQ(prompt(),
             "<|im_start|>system\nYou help.<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n"
             "<|im_start|>assistant\n");

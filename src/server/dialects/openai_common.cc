@@ -8,6 +8,7 @@
 #include "server/chat_job.h"
 #include "server/dialects/openai.h"
 #include "server/sampling_fields.h"
+#include "server/session.h"
 
 namespace tempo9::server::openai {
 namespace {
@@ -99,6 +100,7 @@ void read_generation(Fields& fields, const Service& service, engine::GenerateReq
   read_logit_bias(fields, vocab_size, &params);
   read_max_tokens(fields, &request->max_tokens);
   read_stops(fields, &request->stop);
+  read_session(fields, "prompt_cache_key", request);
   fields.read("stop_token_ids", 0, vocab_size - 1, &request->stop_token_ids);
   fields.read("ignore_eos", &request->ignore_eos);
 

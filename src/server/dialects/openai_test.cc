@@ -93,10 +93,11 @@ TEST_F(OpenAiTest, SamplingReachesTheEngine) {
        R"(, "temperature": 0.25, "top_p": 0.5, "top_k": 7, "min_p": 0.125, "seed": -3,
     "frequency_penalty": 0.5, "presence_penalty": -0.5, "repetition_penalty": 1.5, "logit_bias": {"65": -100},
     "stop": ["a", "b"], "max_tokens": 5, "max_completion_tokens": 9, "ignore_eos": true, "logprobs": true,
-    "top_logprobs": 3, "n": 2)");
+    "top_logprobs": 3, "n": 2, "prompt_cache_key": "k")");
   ASSERT_EQ(engine_.submitted.size(), 2u);
   const engine::GenerateRequest& request = engine_.submitted[1].request;
   EXPECT_EQ(request.choice, 1u);
+  EXPECT_NE(request.session, 0u);
   EXPECT_EQ(request.sampling.temperature, 0.25f);
   EXPECT_EQ(request.sampling.top_p, 0.5f);
   EXPECT_EQ(request.sampling.top_k, 7);

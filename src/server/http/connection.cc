@@ -10,8 +10,7 @@
 #include <utility>
 
 #include "server/http/connection_exchange.h"
-#include "server/http/request_id.h"
-#include "server/http/url.h"
+#include "server/http/request_head.h"
 
 namespace tempo9::server::http {
 namespace asio = boost::asio;
@@ -235,19 +234,7 @@ bool Connection::on_header() {
 
 Request Connection::make_request(bool with_body) {
   auto& message = parser_->get();
-  const auto text = [](auto view) { return std::string(view.data(), view.size()); };
-  const auto header = [&](const char* name) { return text(message[name]); };
-  Request request;
-  request.method = text(message.method_string());
-  const std::string target = text(message.target());
-  request.path = target_path(target);
-  request.query = target_query(target);
-  request.host = header("Host");
-  request.origin = header("Origin");
-  request.authorization = header("Authorization");
-  request.x_api_key = header("x-api-key");
-  request.explain = header("X-Tempo9-Explain");
-  request.id = request_id(header("X-Request-Id"));
+  Request request = read_head(message);
   if (with_body) request.body = std::move(message.body());
   return request;
 }

@@ -22,6 +22,7 @@ struct Request {
   std::string authorization = {};  // Authorization header
   std::string x_api_key = {};      // x-api-key header
   std::string explain = {};        // X-Tempo9-Explain header
+  std::string session = {};        // the first of the headers that name a session; empty: none
   std::string id = {};             // X-Request-Id header, or one that was made up
 };
 
