@@ -129,7 +129,7 @@ class CpuBackend final : public ops::Backend {
 };
 
 Status CpuBackend::load() {
-  T9_TRY(weights_, load_weights(program_, pool_));
+  T9_TRY(weights_, load_weights(program_, pool_, std::exchange(options_.on_read, nullptr)));
   for (ops::Matrix& matrix : program_.matrices) matrix.data = {};
   T9_TRY(plan_, plan_activations(program_, weights_, options_.max_rows));
   chunks_.resize(program_.ops.size());

@@ -64,12 +64,15 @@ Result<Weight> load_weight(const ops::Matrix& matrix, bool pack, ThreadPool& poo
 
 }  // namespace
 
-Result<std::vector<Weight>> load_weights(const ops::Program& program, ThreadPool& pool) {
+Result<std::vector<Weight>> load_weights(
+    const ops::Program& program, ThreadPool& pool,
+    const std::function<void(std::span<const uint8_t>)>& on_read) {
   const std::vector<bool> pack = used_as_product(program);
   std::vector<Weight> weights;
   for (size_t i = 0; i < program.matrices.size(); ++i) {
     T9_TRY(Weight weight, load_weight(program.matrices[i], pack[i], pool));
     weights.push_back(std::move(weight));
+    if (on_read) on_read(program.matrices[i].data);
   }
   return weights;
 }

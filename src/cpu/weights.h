@@ -1,7 +1,9 @@
 // A program's matrices in memory, in the form that the kernels read.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "cpu/memory.h"
@@ -26,7 +28,9 @@ struct Weight {
 // Copies and packs all matrices. A table that only an embedding reads stays in the file's form.
 // Errors: kUnsupported (no codec), kCorrupt (rows that are no whole number of blocks),
 // kResourceExhausted.
-Result<std::vector<Weight>> load_weights(const ops::Program& program, ThreadPool& pool);
+Result<std::vector<Weight>> load_weights(
+    const ops::Program& program, ThreadPool& pool,
+    const std::function<void(std::span<const uint8_t>)>& on_read = nullptr);
 
 uint64_t bytes_of(const std::vector<Weight>& weights);  // in memory
 

@@ -198,6 +198,7 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   backend_options.max_pages = capacity.cache.n_pages;
   backend_options.kv_type = kv_type;
   backend_options.isa = options.isa;
+  backend_options.on_read = [&](std::span<const uint8_t> bytes) { open.file.forget(bytes); };
   // Hashed while the weights are packed: both read the file once.
   std::future<Result<std::string>> file_hash;
   if (!options.kv_folder.empty()) {

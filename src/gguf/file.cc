@@ -81,6 +81,10 @@ uint64_t File::file_bytes() const {
 
 const std::vector<Tensor>& File::tensors() const { return impl_->tensors; }
 
+void File::forget(std::span<const uint8_t> bytes) const {
+  for (const Source& source : impl_->sources) source.forget(bytes);
+}
+
 const Tensor* File::find_tensor(std::string_view name) const {
   const auto it = impl_->tensor_index.find(name);
   return it == impl_->tensor_index.end() ? nullptr : &impl_->tensors[it->second];

@@ -99,6 +99,8 @@ class File {
 
   const std::vector<Tensor>& tensors() const;
   const Tensor* find_tensor(std::string_view name) const;  // null if absent
+  // Gives back the memory of mapped bytes of a tensor. Who reads them again reads the file again.
+  void forget(std::span<const uint8_t> bytes) const;
 
  private:
   File();

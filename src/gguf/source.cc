@@ -113,4 +113,16 @@ std::span<const uint8_t> Source::data() const {
   return bytes_;
 }
 
+void Source::forget(std::span<const uint8_t> bytes) const {
+  if (mapping_ == nullptr) return;
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto start = reinterpret_cast<uintptr_t>(mapping_);
+  const auto first = reinterpret_cast<uintptr_t>(bytes.data());
+  if (first < start || first + bytes.size() > start + size_) return;
+  const uintptr_t begin = (first + page - 1) / page * page;
+  const uintptr_t end = (first + bytes.size()) / page * page;
+  // A file's own pages, never written: the kernel brings them back as they were.
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
 }  // namespace tempo9::gguf

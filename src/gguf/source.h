@@ -36,6 +36,9 @@ class Source {
   // it was opened.
   Status map();
   std::span<const uint8_t> data() const;
+  // Gives back the memory of whole mapped pages in bytes; without a mapping, or of bytes that are
+  // not in it, nothing.
+  void forget(std::span<const uint8_t> bytes) const;
 
  private:
   Source() = default;

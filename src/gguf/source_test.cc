@@ -4,6 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <fstream>
+
 #include "base/testing/temp_folder.h"
 
 namespace tempo9::gguf {
@@ -22,6 +25,31 @@ TEST(Source, ReadsAndMapsAFile) {
   const Source moved = std::move(*source);
   EXPECT_EQ(moved.data().size(), 10u);
   EXPECT_EQ(moved.data()[9], '9');
+}
+
+uint64_t resident_pages() {
+  uint64_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident;
+}
+
+TEST(Source, WhatIsForgottenNeedsNoMemoryAndComesBack) {
+  const TempFolder folder;
+  std::string bytes(32 << 20, '\0');
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 2654435761u >> 24);
+  auto source = Source::open(folder.write("file", bytes));
+  ASSERT_TRUE(source.has_value() && source->map().has_value());
+  ASSERT_TRUE(std::ranges::equal(source->data(), bytes, {}, {},
+                                 [](char c) { return static_cast<uint8_t>(c); }));
+  const uint64_t before = resident_pages();
+  source->forget(source->data().subspan(100));
+  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  EXPECT_LT(resident_pages(), before - (24u << 20) / page);
+  const std::vector<uint8_t> elsewhere(3 * page, 7);
+  source->forget(elsewhere);
+  EXPECT_EQ(elsewhere[page], 7);
+  EXPECT_TRUE(std::ranges::equal(source->data(), bytes, {}, {},
+                                 [](char c) { return static_cast<uint8_t>(c); }));
 }
 
 TEST(Source, NamesWhatCannotBeOpened) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,6 +32,9 @@ struct BackendOptions {
   uint32_t max_logit_rows = 512;  // most logit rows of one step
   uint32_t max_pages = 0;  // KV pages in the arena: address space only, memory is touched on use
   KvType kv_type = KvType::kI16;
+  // Told of each matrix's bytes in the file once they have been read for good: they need no memory
+  // from then on.
+  std::function<void(std::span<const uint8_t>)> on_read = nullptr;
   std::string isa;  // kernel table by name; empty: the best that this processor has
 };
 
