@@ -3,12 +3,14 @@
 import concurrent.futures
 import json
 import math
+import re
 import socket
 import time
+from pathlib import Path
 
 import httpx
 import pytest
-from conftest import CLOCK, WEATHER, metric, text_chunks
+from conftest import CLOCK, WEATHER, Server, metric, model_path, text_chunks
 
 pytestmark = pytest.mark.model
 
@@ -22,6 +24,16 @@ def chat(server, messages=QUESTION, **fields):
 
 def complete(server, prompt=STORY, **fields):
     return server.client.completions.create(model="qwen", prompt=prompt, **{"temperature": 0, "max_tokens": 32, **fields})
+
+
+def test_memory_stays_under_its_cap():
+    """While loading too: the file's pages and the packed weights are not both held."""
+    server = Server("--gguf", model_path("qwen"), "--memory", "800M")
+    chat(server, max_tokens=16)
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    assert server.stop() == 0
+    peak_kib = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
+    assert peak_kib < 800 * 1024
 
 
 def test_answers(qwen):

@@ -21,7 +21,7 @@ def script(tmp_path):
 
 
 @pytest.mark.parametrize("args, says", [
-    ([], "--gguf"), (["--prot", "1", "F.gguf"], "--port"), (["F.gguf", "--kv-type", "f64"], "i16, f16 or f32"),
+    ([], "--gguf"), (["--prot", "1", "F.gguf"], "--port"), (["F.gguf", "--kv-type", "f64"], "i16, q8_0, f16 or f32"),
     (["F.gguf", "--max-length", "many"], "max-length"), (["F.gguf", "--max-length", "0"], "max-length"),
     (["F.gguf", "--threads", "-1"], "threads"), (["F.gguf", "--port", "70000"], "port"), (["serv"], "serve"),
     (["F.gguf", "--graph", "x"], "not available yet"), (["F.gguf", "--ollama", "x"], "two models"),
