@@ -57,6 +57,13 @@ void Offload::cancel(uint64_t request) {
   waiting_.front().request = 0;
 }
 
+bool Offload::give_way() {
+  if (!lease_) return false;
+  tier_->stop_loading();
+  lease_.reset();  // the next poll() finds that nothing more comes
+  return true;
+}
+
 std::vector<uint64_t> Offload::poll() {
   std::vector<uint64_t> ready;
   while (!waiting_.empty()) {
@@ -90,6 +97,7 @@ bool Offload::finish_front(std::vector<uint64_t>* ready) {
 
 // A page as if it had been computed. False: memory is too short for it.
 bool Offload::take(const kv::DiskStore::Found& found) {
+  if (!lease_) return false;
   const size_t index = known_.size() / kv::kPageTokens;
   known_.insert(known_.end(), found.name.tokens.begin(), found.name.tokens.end());
   if (lease_->n_cached() > known_.size() || !lease_->extend(static_cast<uint32_t>(known_.size()))) {

@@ -34,6 +34,9 @@ class Offload {
   // Takes what has come from disk and hands on what is to be written, as far as there is room.
   // Returns the requests that wait no longer, in order.
   std::vector<uint64_t> poll();
+  // The memory of what is being brought is needed: the request goes on with less. False: there was
+  // none.
+  bool give_way();
   bool has_waiting() const { return !waiting_.empty(); }
   // Whether poll() has something to hand on that there is room for.
   bool can_hand_on() const { return cache_->n_listed_whole_pages() > 0 && tier_->can_store(); }

@@ -185,6 +185,26 @@ TEST(Offload, PagesThatDoNotFitInMemoryAreComputed) {
   p.expect_twin(b);
 }
 
+// A prompt's pages are pinned while the rest of them comes; a running one needs that memory.
+TEST(Offload, WhatIsBroughtFromDiskGivesWay) {
+  const TempFolder folder;
+  const std::vector<TokenId> turn = prompt_of(500, 1);
+  {
+    Process p(folder.path());
+    p.ask(turn);
+    p.run();
+  }
+  Process p(folder.path(), 33);
+  p.ask({turn.begin(), turn.begin() + 288});
+  p.run();
+  const RequestId running = p.ask(prompt_of(900));
+  for (int i = 0; i < 6; ++i) p.loop->step();  // 24 pages
+  const RequestId next = p.ask(turn);
+  p.run();
+  p.expect_twin(running);
+  p.expect_twin(next);
+}
+
 // Restarts, some of them without a drain, and damage in between, against the twin.
 TEST(Offload, RandomRestartsEqualTheTwin) {
   const uint64_t seed = std::random_device{}();

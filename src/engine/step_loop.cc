@@ -24,6 +24,7 @@ StepLoop::StepLoop(const StepLoopOptions& options, const tokenizer::Tokenizer* t
   T9_CHECK(uint64_t{options.cache.n_pages} * kv::kPageTokens >= options.max_length);
   if (options.disk != nullptr) {
     offload_.emplace(&cache_, options.disk, options.backend);
+    scheduler_.set_give_way([this] { return offload_->give_way(); });
   }
 }
 

@@ -2,6 +2,7 @@
 // was computed before. Knows tokens and page numbers; bytes move through the PageCopier.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -90,6 +91,9 @@ class Lease {
   [[nodiscard]] bool extend(uint32_t n_tokens);
   // How much more memory n_tokens positions need, beside what this lease already needs.
   uint64_t missing_bytes(uint32_t n_tokens) const;
+  uint64_t missing_pages(uint32_t n_tokens) const {
+    return std::max<uint64_t>(pages_for(n_tokens), pages().size()) - pages().size();
+  }
   bool covers(uint32_t n_tokens) const { return pages().size() * size_t{kPageTokens} >= n_tokens; }
   // States that the KV of tokens has been computed: others can find it from now on. A page that
   // turns out to hold the same as one that is already known is given back, and the known one takes
@@ -134,6 +138,7 @@ class Cache {
   }
 
   uint32_t n_pages() const { return pool_.n_pages(); }
+  uint32_t n_free_pages() const { return pool_.n_free(); }
   uint32_t n_warm_pages() const { return pool_.n_warm(); }
   uint64_t memory_bytes() const { return options_.memory_bytes; }  // that all parts may take
   // Memory that the parts of all pages take.

@@ -102,9 +102,10 @@ uint64_t Cache::free_bytes() const {
 
 void Cache::mark_border(const Table& table, size_t n_tokens) {
   if (!has_windows()) return;
+  const size_t n_whole = n_tokens / kPageTokens * kPageTokens;  // where n_usable() looks
   size_t first = table.pages.size();
   for (size_t c = 0; c < options_.classes.size(); ++c) {
-    if (options_.classes[c].window > 0) first = std::min(first, first_needed(c, n_tokens));
+    if (options_.classes[c].window > 0) first = std::min(first, first_needed(c, n_whole));
   }
   const size_t end = std::min<size_t>(table.pages.size(), pages_for(n_tokens));
   for (size_t i = first; i < end; ++i) contents_[table.pages[i]].is_border = true;

@@ -355,6 +355,14 @@ TEST(Cache, WhereSequencesForkTheWindowStays) {
   EXPECT_EQ(session(4000), 256u);
 }
 
+// The next turn goes on from the last whole page, whose window reaches further back.
+TEST(Cache, WhereASequenceEndedTheWindowStays) {
+  CacheFixture f(windowed(1000));
+  f.run(iota(639));
+  EXPECT_EQ(f.cache.give_back(1), 9u);
+  EXPECT_EQ(f.hit(iota(639)), 639u);
+}
+
 TEST(Cache, GivenBackFirstIsWhatWindowsHavePassed) {
   CacheFixture f(windowed(1000));
   f.run(iota(320));

@@ -53,10 +53,14 @@ std::span<const Slice> Scheduler::plan() {
     if (!slices_.empty() || running_.empty()) {
       return slices_;
     }
-    // Prompts hold pages that each other needs. Alone, the oldest one fits.
-    T9_CHECK(running_.size() > 1);
-    preempt_youngest();
+    make_room();  // prompts hold pages that each other needs
   }
+}
+
+void Scheduler::make_room() {
+  if (give_way_ && give_way_()) return;
+  T9_CHECK(running_.size() > 1);  // alone, the oldest one fits
+  preempt_youngest();
 }
 
 void Scheduler::plan_replies() {
@@ -66,8 +70,7 @@ void Scheduler::plan_replies() {
       continue;
     }
     while (i < running_.size() && !running_[i].lease.extend(running_[i].n_computed + 1)) {
-      T9_CHECK(running_.size() > 1);
-      preempt_youngest();
+      make_room();
     }
     if (i < running_.size()) {
       add_slice(&running_[i], 1);
@@ -139,11 +142,15 @@ bool Scheduler::try_admit(Sequence* sequence) {
   // The last token is always computed: its logits are needed.
   const uint32_t limit = sequence->wants_all_logits() ? sequence->n_logits_done : n_tokens - 1;
   kv::Lease lease = cache_->match_prefix(sequence->tokens, limit);
-  uint64_t n_needed = lease.missing_bytes(n_tokens + 1);
+  uint64_t n_bytes = lease.missing_bytes(n_tokens + 1);
+  uint64_t n_pages = lease.missing_pages(n_tokens + 1);
   for (const Sequence& s : running_) {
-    n_needed += s.lease.missing_bytes(static_cast<uint32_t>(s.tokens.size()) + 1);
+    const auto n_known = static_cast<uint32_t>(s.tokens.size());
+    n_bytes += s.lease.missing_bytes(n_known + 1);
+    n_pages += s.lease.missing_pages(n_known + 1);
   }
-  if (!running_.empty() && n_needed > cache_->free_bytes()) {
+  const bool fits = n_bytes <= cache_->free_bytes() && n_pages <= cache_->n_free_pages();
+  if (!running_.empty() && !fits) {
     return false;
   }
   sequence->n_computed = lease.n_cached();
@@ -161,7 +168,8 @@ bool Scheduler::is_being_computed(const Sequence& sequence) const {
     return false;
   }
   return std::ranges::any_of(running_, [&](const Sequence& leader) {
-    if (leader.n_left() <= 1) {
+    // One that wants all logits computes what is known as well: nobody waits for that.
+    if (leader.n_left() <= 1 || leader.wants_all_logits()) {
       return false;
     }
     const auto common =

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -70,6 +72,10 @@ class Scheduler {
   // scheduler.
   Scheduler(const Limits& limits, kv::Cache* cache);
 
+  // Asked before a running sequence has to give up its pages: someone whose pages the scheduler
+  // does not know of gives up theirs. True: there is more memory now.
+  void set_give_way(std::function<bool()> give_way) { give_way_ = std::move(give_way); }
+
   // Requires: the sequence never grows beyond cache.n_pages() pages.
   void add(NewSequence sequence);
   // Finished or cancelled; its pages are free at once, their content stays known. Unknown ids:
@@ -113,6 +119,7 @@ class Scheduler {
   void admit();
   size_t next_to_admit() const;
   bool try_admit(Sequence* sequence);
+  void make_room();
   bool is_being_computed(const Sequence& sequence) const;
   void add_slice(Sequence* sequence, uint32_t n_rows);
   void add_prompt_slice(Sequence* sequence, uint32_t max_rows);
@@ -121,6 +128,7 @@ class Scheduler {
 
   Limits limits_;
   kv::Cache* cache_;
+  std::function<bool()> give_way_;
   std::deque<Sequence> running_;  // both in order of arrival
   std::deque<Sequence> waiting_;
   std::vector<Slice> slices_;

@@ -144,6 +144,35 @@ TEST(Scheduler, APromptComesInSlicesAndThenRowByRow) {
   EXPECT_TRUE(f.scheduler.plan().empty());
 }
 
+TEST(Scheduler, PagesHeldElsewhereGiveWayBeforeARunningSequenceDoes) {
+  Fixture f(4, {.max_batch = 2, .max_rows = 64});
+  f.add(1, iota(64), 1);
+  f.run();
+  kv::Lease pinned = f.cache.pin_prefix(iota(64));
+  int n_asked = 0;
+  f.scheduler.set_give_way([&] {
+    pinned = kv::Lease();
+    return ++n_asked == 1;
+  });
+  f.add(2, iota(120, 500), 2);  // all four pages
+  f.run();
+  EXPECT_EQ(n_asked, 1);
+  EXPECT_TRUE(f.right(2));
+  EXPECT_EQ(f.scheduler.n_preemptions(), 0u);
+}
+
+// It computes the prompt's beginning although that is known.
+TEST(Scheduler, NobodyWaitsForOneThatWantsAllLogits) {
+  Fixture f(64, {.max_batch = 2, .max_rows = 64, .max_logit_rows = 16});
+  f.add(1, iota(100), 1);
+  f.run();
+  f.add(2, iota(100), 1, /*all_logits=*/true);
+  f.step();
+  f.add(3, iota(100), 1);
+  f.step();
+  EXPECT_EQ(f.finished, (std::vector<SequenceId>{1, 3}));
+}
+
 // Places in the batch are shared by sessions, not by requests.
 TEST(Scheduler, AFewRequestsOfOneSessionDoNotWaitForTheManyOfAnother) {
   Fixture f(256, {.max_batch = 2, .max_rows = 64});

@@ -167,10 +167,12 @@ bool DiskTier::load_next(Load* load) {
   const auto rest = std::span(load->tokens).subspan(load->n_done);
   const std::span<const TokenId> tokens = rest.first(std::min<size_t>(rest.size(), kPageTokens));
   std::optional<DiskStore::Found> found;
+  bool is_known_gone = false;
   if (tokens.size() >= kWorthLoading) {
     auto result = store_->find(load->parent, tokens, kWorthLoading);
     if (result) {
       found = *std::move(result);
+      is_known_gone = !found && tokens.size() == kPageTokens;
     } else {
       report(result.error());
     }
@@ -187,7 +189,7 @@ bool DiskTier::load_next(Load* load) {
   if (found) {
     loaded_.push_back(*std::move(found));
     ++stats_.n_loaded;
-  } else if (tokens.size() == kPageTokens) {
+  } else if (is_known_gone) {
     keys_.erase(extend_key(secret_, parent, tokens));  // another process removed it
     stats_.n_pages = keys_.size();
   }
