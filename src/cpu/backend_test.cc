@@ -277,6 +277,14 @@ TEST(KvPageBytes, APartForEachWindow) {
   EXPECT_EQ(classes[1].bytes, 2u * 2 * 2 * 32 * 64);
 }
 
+TEST_P(BackendTest, PackedSizeIsKnownBeforehand) {
+  for (const DType type : {DType::kF32, DType::kQ4_K, DType::kQ6_K, DType::kIQ2_XS}) {
+    const Toy toy(type);
+    auto backend = make_backend(toy.program, options(*GetParam(), 1));
+    EXPECT_EQ(packed_weight_bytes(toy.program), (*backend)->weight_bytes());
+  }
+}
+
 // The toy's first layer has a window of 50 tokens: what lies behind it may go, and a page's bytes
 // come back as they went.
 TEST_P(BackendTest, WhatAWindowHasPassedIsNotNeeded) {

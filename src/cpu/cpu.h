@@ -29,6 +29,9 @@ inline constexpr std::string_view kNumerics = "cpu-2";
 std::vector<ops::PageClass> kv_page_classes(const ops::Program& program, ops::KvType type);
 uint64_t kv_page_bytes(const ops::Program& program, ops::KvType type);  // of all classes
 
+// What the weights will take once they are packed: a little more than in the file.
+uint64_t packed_weight_bytes(const ops::Program& program);
+
 // Packs the weights (the program's file may be closed afterwards), plans buffers, reserves the KV
 // arena. Errors: kInvalidArgument (isa), kUnsupported (a weight type that no kernel reads),
 // kResourceExhausted (memory).

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "cpu/cpu.h"
 #include "quant/quant.h"
 
 namespace tempo9::cpu {
@@ -63,6 +64,18 @@ Result<Weight> load_weight(const ops::Matrix& matrix, bool pack, ThreadPool& poo
 }
 
 }  // namespace
+
+uint64_t packed_weight_bytes(const ops::Program& program) {
+  const std::vector<bool> pack = used_as_product(program);
+  uint64_t total = 0;
+  for (size_t i = 0; i < program.matrices.size(); ++i) {
+    const ops::Matrix& matrix = program.matrices[i];
+    const auto packing = pack[i] ? packing_of(matrix.type) : std::nullopt;
+    const uint64_t n_groups = uint64_t{(matrix.n_out + kLanes - 1) / kLanes} * matrix.n_experts;
+    total += packing ? n_groups * packed_group_bytes(*packing, matrix.n_in) : matrix.data.size();
+  }
+  return total;
+}
 
 Result<std::vector<Weight>> load_weights(
     const ops::Program& program, ThreadPool& pool,

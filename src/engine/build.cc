@@ -103,8 +103,8 @@ std::vector<kv::PageClass> page_classes(const ops::Program& program, ops::KvType
 
 uint64_t default_memory() { return memory_limit() / 10 * 9; }
 
-uint64_t left_for_kv(uint64_t limit, uint64_t file_bytes) {
-  const uint64_t taken = file_bytes + kOtherMemory;
+uint64_t left_for_kv(uint64_t limit, const ops::Program& program) {
+  const uint64_t taken = cpu::packed_weight_bytes(program) + kOtherMemory;
   return limit > taken ? limit - taken : 0;
 }
 
@@ -187,7 +187,7 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
                          {.max_batch = options.max_batch,
                           .max_rows = std::max(options.max_rows, options.max_batch),
                           .classes = page_classes(program, kv_type),
-                          .memory_bytes = left_for_kv(limit, open.info.file_bytes)}));
+                          .memory_bytes = left_for_kv(limit, program)}));
 
   EngineParts parts;
   parts.loop = loop_options(options, capacity);
@@ -235,7 +235,7 @@ Result<BenchModel> build_bench_model(const std::string& path, const ops::Backend
   T9_TRY(ops::Program program, models::build_program(file));
   T9_TRY(const uint32_t declared, models::context_length(file));
   const uint64_t wanted = cpu::kv_page_bytes(program, options.kv_type) * options.max_pages;
-  const uint64_t left = left_for_kv(default_memory(), file.file_bytes());
+  const uint64_t left = left_for_kv(default_memory(), program);
   if (wanted > left) {
     return make_error(
         ErrorCode::kResourceExhausted,
