@@ -250,6 +250,7 @@ void Cache::learn(PageId page, const PrefixKey& parent, std::span<const TokenId>
     full_pages_.try_emplace(content.key, page);
     if (lists_whole_pages_ && origin == Origin::kComputed) {
       whole_pages_.emplace_back(page, content.key);
+      if (whole_pages_.size() > pool_.n_pages()) whole_pages_.pop_front();  // long gone
     }
   }
 }
