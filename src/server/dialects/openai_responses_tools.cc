@@ -23,12 +23,13 @@ Result<std::string> name_of(const Json& object, const std::string& where) {
 
 Json no_parameters() { return {{"type", "object"}, {"properties", Json::object()}}; }
 
-Result<chat::Tool> function_tool(const Json& entry, const std::string& where,
-                                 const std::string& name_space) {
-  // The shape of chat completions passes, too.
+// The shape of chat completions passes, too.
+const Json& function_of(const Json& entry) {
   const auto nested = entry.find("function");
-  const Json& function = nested != entry.end() && nested->is_object() ? *nested : entry;
-  T9_TRY(const std::string name, name_of(function, where));
+  return nested != entry.end() && nested->is_object() ? *nested : entry;
+}
+
+Result<chat::Tool> function_tool(const Json& function, const std::string& where, std::string name) {
   T9_TRY(std::string description, string_at(function, "description", where));
   Json parameters = no_parameters();
   const auto found = function.find("parameters");
@@ -40,14 +41,7 @@ Result<chat::Tool> function_tool(const Json& entry, const std::string& where,
     }
     parameters = *found;
   }
-  return chat::function_tool(ResponseTools::visible_name(name_space, name), std::move(description),
-                             std::move(parameters));
-}
-
-Result<chat::Tool> custom_tool(const Json& entry, const std::string& where,
-                               const std::string& name_space) {
-  T9_TRY(const std::string name, name_of(entry, where));
-  return custom_as_function(entry, where, ResponseTools::visible_name(name_space, name));
+  return chat::function_tool(std::move(name), std::move(description), std::move(parameters));
 }
 
 Result<chat::Tool> search_tool(const Json& entry, const std::string& where) {
@@ -128,21 +122,22 @@ Status ResponseTools::add(const Json& entry, const std::string& where,
   Result<chat::Tool> tool = make_error(ErrorCode::kInternal, "unset");
   ToolOrigin origin{Kind::kFunction, {}, name_space};
   if (type.empty() || type == "function") {
-    tool = function_tool(entry, where, name_space);
+    const Json& function = function_of(entry);
+    T9_TRY(origin.name, name_of(function, where));
+    tool = function_tool(function, where, visible_name(name_space, origin.name));
   } else if (type == "custom") {
     origin.kind = Kind::kCustom;
-    tool = custom_tool(entry, where, name_space);
+    T9_TRY(origin.name, name_of(entry, where));
+    tool = custom_as_function(entry, where, visible_name(name_space, origin.name));
   } else if (type == kToolSearch && entry.value("execution", Json()) == "client") {
     origin.kind = Kind::kToolSearch;
+    origin.name = kToolSearch;
     tool = search_tool(entry, where);
   } else {
     skip(type, where);
     return {};
   }
   if (!tool) return tool.error();
-  const auto nested = entry.find("function");
-  const Json& named = nested != entry.end() && nested->is_object() ? *nested : entry;
-  origin.name = origin.kind == Kind::kToolSearch ? kToolSearch : named["name"].get<std::string>();
   const bool is_new = declare(*tool, std::move(origin));
   if (!is_new && place == Place::kFront) {
     warnings_.push_back(

@@ -46,6 +46,16 @@ TEST(ResponseTools, CustomToolsTakeOneStringAndTellTheirGrammar) {
   EXPECT_EQ(tools.origin("say").name, "say");
 }
 
+TEST(ResponseTools, EachKindIsNamedWhereItsNameIsRead) {
+  const auto tools = tools_of(
+      R"([{"type": "custom", "name": "x", "function": {}},
+          {"type": "custom", "name": "y", "function": {"name": "other"}},
+          {"type": "function", "name": "other", "function": {"name": "z"}}])");
+  EXPECT_EQ(names(tools.shown()), (std::vector<std::string>{"x", "y", "z"}));
+  for (const char* name : {"x", "y", "z"}) EXPECT_EQ(tools.origin(name).name, name);
+  EXPECT_EQ(tools.origin("x").kind, Kind::kCustom);
+}
+
 TEST(ResponseTools, NamespacesAreFoundHoweverTheModelJoinsThem) {
   const auto tools = tools_of(
       R"([{"type": "namespace", "name": "agents", "description": "", "tools": [
