@@ -59,7 +59,7 @@ Connection::Connection(std::unique_ptr<ByteStream> stream, std::shared_ptr<Share
 
 Connection::~Connection() {
   if (answering_) --shared_->n_active;
-  release_body();
+  shrink_body(0);
   if (!closed_) --counter_;
 }
 
@@ -262,6 +262,7 @@ void Connection::begin_exchange(const Request& request) {
 
 void Connection::dispatch() {
   Request request = make_request(/*with_body=*/true);
+  shrink_body(request.body.capacity());
   begin_exchange(request);
   parser_.reset();
   run([this, &request] {
@@ -293,9 +294,11 @@ void Connection::refuse(int status, std::string message, std::string code) {
   send_response(response);
 }
 
-void Connection::release_body() {
-  shared_->body_bytes -= body_reserved_;
-  body_reserved_ = 0;
+// What was read may be far less than what a chunked body could have been.
+void Connection::shrink_body(uint64_t n_bytes) {
+  if (n_bytes >= body_reserved_) return;
+  shared_->body_bytes -= body_reserved_ - n_bytes;
+  body_reserved_ = n_bytes;
 }
 
 // ---------------------------------------------------------------- answering
@@ -424,7 +427,7 @@ void Connection::end_exchange() {
   if (!answering_) return;
   answering_ = false;
   --shared_->n_active;
-  release_body();
+  shrink_body(0);
   task_timer_.cancel();
   callbacks_ = {};
   if (const AccessLog& log = shared_->options.access_log) {

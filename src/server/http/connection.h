@@ -99,8 +99,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void end_exchange();
   bool is_admitted() const { return &counter_ == &shared_->n_connections; }
   void become_idle();
-  bool become_busy();  // false: close_if_idle_since() came first
-  void release_body();
+  bool become_busy();                  // false: close_if_idle_since() came first
+  void shrink_body(uint64_t n_bytes);  // what is reserved for it
 
   void write();
   void write_rest();

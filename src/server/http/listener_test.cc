@@ -181,6 +181,45 @@ TEST(Listener, RefusesWhatIsTooLargeOrWrong) {
             "HTTP/1.1 100 Continue");
 }
 
+// The status line that a newcomer with a chunked body gets while four others are being answered,
+// each of which has sent a body of n_bytes.
+std::string newcomer_beside_four(size_t n_bytes) {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<Exchange>> held;
+  Signal all;
+  ListenerOptions with = options([&](std::shared_ptr<Exchange> exchange) {
+    if (exchange->request().path == "/now") return echo(exchange);
+    const std::lock_guard lock(mutex);
+    held.push_back(std::move(exchange));
+    if (held.size() == 4) all.set();
+  });
+  with.limits.max_body_bytes = 1000;
+  with.limits.max_bodies_bytes = 4000;
+  auto listener = Listener::open(std::move(with));
+  if (!listener) return listener.error().message;
+  const auto chunked = [](const char* path, size_t n) {
+    return fmt::format(
+        "POST {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n{:x}\r\n{}\r\n0\r\n\r\n",
+        path, n, std::string(n, 'x'));
+  };
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(std::make_unique<Client>(**listener));
+    clients.back()->send(chunked("/held", n_bytes));
+  }
+  if (!all.wait()) return "the four were not asked";
+  const std::string text = Client(**listener).ask(chunked("/now", 3));
+  (*listener)->stop();
+  held.clear();
+  return text.substr(0, text.find("\r\n"));
+}
+
+TEST(Listener, AChunkedBodyTakesTheRoomOfWhatCame) {
+  EXPECT_EQ(newcomer_beside_four(3), "HTTP/1.1 200 OK");
+  EXPECT_EQ(newcomer_beside_four(900), "HTTP/1.1 503 Service Unavailable");
+}
+
 TEST(Listener, SilentClientsAreDropped) {
   ListenerOptions with = options(echo);
   with.limits.header_timeout = std::chrono::milliseconds(50);
