@@ -334,7 +334,7 @@ void Connection::send_head(std::string_view content_type, const Headers& headers
 }
 
 void Connection::send_chunk(std::string_view bytes) {
-  if (ended_ || !streaming_ || bytes.empty()) return;
+  if (ended_ || !streaming_ || head_only_ || bytes.empty()) return;
   if (chunked_) pending_ += fmt::format("{:x}\r\n", bytes.size());
   pending_ += bytes;
   if (chunked_) pending_ += "\r\n";
@@ -343,7 +343,7 @@ void Connection::send_chunk(std::string_view bytes) {
 
 void Connection::send_end() {
   if (ended_ || !streaming_) return;
-  if (chunked_) pending_ += "0\r\n\r\n";
+  if (chunked_ && !head_only_) pending_ += "0\r\n\r\n";
   ended_ = true;
   if (n_pending() > 0) {
     write();

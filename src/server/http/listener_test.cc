@@ -251,6 +251,26 @@ TEST(Listener, StreamsInChunks) {
       << text;
 }
 
+TEST(Listener, AHeadOfAStreamIsItsHeadAlone) {
+  auto listener = Listener::open(options([](std::shared_ptr<Exchange> exchange) {
+    exchange->start_stream("text/event-stream");
+    exchange->write("one");
+    exchange->post([exchange] {
+      exchange->write("two");
+      exchange->finish();
+    });
+  }));
+  ASSERT_TRUE(listener);
+  const std::string text = Client(**listener)
+                               .ask(
+                                   "HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                                   "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: "
+                                   "close\r\n\r\n");
+  EXPECT_NE(text.find("Transfer-Encoding: chunked\r\n\r\nHTTP/1.1 200 OK\r\n"), std::string::npos)
+      << text;
+  EXPECT_TRUE(text.ends_with("\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n")) << text;
+}
+
 TEST(Listener, ClientThatLeavesIsNoticed) {
   Signal asked;
   Signal gone;
