@@ -137,6 +137,8 @@ class AsioListener final : public Listener {
 
   void stop() override {
     shared_->closing = true;
+    // While we still listen there: once we do not, it may be a successor's file.
+    if (!socket_path_.empty()) ::unlink(std::exchange(socket_path_, {}).c_str());
     context_.stop();
     for (auto& thread : threads_) thread.join();
     threads_.clear();
@@ -147,7 +149,6 @@ class AsioListener final : public Listener {
     connections_.clear();
     error_code ignored;
     acceptor_.close(ignored);
-    if (!socket_path_.empty()) ::unlink(std::exchange(socket_path_, {}).c_str());
   }
 
  private:

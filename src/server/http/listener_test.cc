@@ -4,17 +4,22 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
 #include <condition_variable>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "base/testing/temp_folder.h"
 
 namespace tempo9::server::http {
 namespace {
@@ -340,6 +345,30 @@ TEST(Listener, ClosingAnswersWhatRuns) {
   const std::string text = busy.read_all();
   EXPECT_NE(text.find("Connection: close"), std::string::npos);
   EXPECT_TRUE(text.ends_with("GET /busy 0")) << text;
+}
+
+// Once the socket is closed, a successor may listen at that path.
+TEST(Listener, TheSocketsFileGoesBeforeTheSocket) {
+  const TempFolder folder;
+  const std::string path = folder.file("socket");
+  Signal asked;
+  std::atomic<bool> there_when_gone = true;
+  ListenerOptions with = options([&](const std::shared_ptr<Exchange>& exchange) {
+    exchange->on_gone([&] { there_when_gone = std::filesystem::exists(path); });
+    asked.set();
+  });
+  with.unix_socket = path;
+  auto listener = Listener::open(std::move(with));
+  ASSERT_TRUE(listener) << listener.error().message;
+  asio::io_context context;
+  asio::local::stream_protocol::socket client(context);
+  client.connect({path});
+  asio::write(client, asio::buffer(std::string_view("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")));
+  ASSERT_TRUE(asked.wait());
+  EXPECT_TRUE(std::filesystem::exists(path));
+  (*listener)->stop();
+  EXPECT_FALSE(there_when_gone);
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST(Listener, PortInUseIsNamed) {
