@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 
 #include "store/source.h"
@@ -46,14 +47,19 @@ Part part_of(const std::string& path) {
   Part part{path.substr(0, path.size() - std::string_view(".gguf").size())};
   constexpr size_t kTail = std::string_view("-00001-of-00003").size();
   if (part.stem.size() <= kTail) return part;
-  const std::string tail = part.stem.substr(part.stem.size() - kTail);
-  const auto digits = [&](size_t at) {
-    return tail.find_first_not_of("0123456789", at) >= at + 5 || at + 5 == tail.size();
+  const std::string_view tail = std::string_view(part.stem).substr(part.stem.size() - kTail);
+  // Nothing (0) where five digits are not.
+  const auto number_at = [tail](size_t at) {
+    const std::string_view digits = tail.substr(at, 5);
+    unsigned number = 0;
+    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    return end == digits.data() + digits.size() ? number : 0;
   };
-  if (tail[0] != '-' || tail.substr(6, 4) != "-of-" || !digits(1) || !digits(10)) return part;
-  part.number = static_cast<unsigned>(std::stoul(tail.substr(1, 5)));
-  part.n_parts = static_cast<unsigned>(std::stoul(tail.substr(10, 5)));
+  const unsigned number = number_at(1), n_parts = number_at(10);
+  if (tail[0] != '-' || tail.substr(6, 4) != "-of-" || number < 1 || number > n_parts) return part;
   part.stem.erase(part.stem.size() - kTail);
+  part.number = number;
+  part.n_parts = n_parts;
   return part;
 }
 

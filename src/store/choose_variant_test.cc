@@ -53,7 +53,15 @@ TEST(ChooseVariant, SplitFilesAreOneModelInOrder) {
   EXPECT_NE(chosen({"M-Q6_K-00001-of-00003.gguf", "M-Q6_K-00003-of-00003.gguf"}, "")
                 .find("part 2 of 3 is missing"),
             std::string::npos);
-  EXPECT_EQ(chosen({"M-00x01-of-00002.gguf"}, ""), "M-00x01-of-00002: M-00x01-of-00002.gguf");
+}
+
+TEST(ChooseVariant, WhatOnlyLooksLikeAPartIsAWholeFile) {
+  for (const std::string stem :
+       {"model-00001-of-final", "model-draft-of-00002", "M-00x01-of-00002", "M-00001-of-0000x",
+        "M-00001-of-00000", "M-00000-of-00002", "M-00003-of-00002", "M--0001-of-00002",
+        "M-+0001-of-00002", "M- 0001-of- 0002"}) {
+    EXPECT_EQ(chosen({stem + ".gguf"}, ""), stem + ": " + stem + ".gguf");
+  }
 }
 
 }  // namespace
