@@ -104,39 +104,47 @@ class Parser {
     return value;
   }
 
-  Result<RegexNode> quantified(RegexNode item) {
-    while (!ended()) {
-      uint32_t min = 0, max = RegexNode::kNoLimit;
-      const size_t begin = at_;
-      if (take("*")) {
-      } else if (take("+")) {
-        min = 1;
-      } else if (take("?")) {
-        max = 1;
-      } else if (take("{")) {
-        const auto low = number();
-        if (!low) {  // a brace that counts nothing stands for itself
-          at_ = begin;
-          return item;
-        }
-        min = max = *low;
-        if (take(",")) max = number().value_or(RegexNode::kNoLimit);
-        if (!take("}")) {
-          at_ = begin;
-          return item;
-        }
-        if (max < min) return bad("a repetition whose end lies before its start");
-        if (min > kMaxRegexCount || (max != RegexNode::kNoLimit && max > kMaxRegexCount))
-          return unsupported("so many repetitions");
-      } else {
-        return item;
-      }
-      if (item.kind == RegexKind::kBegin || item.kind == RegexKind::kEnd)
-        return bad("a repeated anchor");
-      take("?");  // greedy or not: the same texts
-      item = repeat(std::move(item), min, max);
+  struct Times {
+    uint32_t min = 0, max = RegexNode::kNoLimit;
+  };
+  // No value: what stands here is no quantifier.
+  Result<std::optional<Times>> quantifier() {
+    Times times;
+    const size_t begin = at_;
+    if (take("*")) return times;
+    if (take("+")) return Times{.min = 1};
+    if (take("?")) return Times{.max = 1};
+    if (!take("{")) return std::nullopt;
+    const auto low = number();
+    if (low) {
+      times.min = times.max = *low;
+      if (take(",")) times.max = number().value_or(RegexNode::kNoLimit);
     }
-    return item;
+    if (!low || !take("}")) {  // a brace that counts nothing stands for itself
+      at_ = begin;
+      return std::nullopt;
+    }
+    if (times.max < times.min) return bad("a repetition whose end lies before its start");
+    if (times.min > kMaxRegexCount ||
+        (times.max != RegexNode::kNoLimit && times.max > kMaxRegexCount))
+      return unsupported("so many repetitions");
+    return times;
+  }
+
+  // One quantifier at most, so that only groups make the tree deep.
+  Result<RegexNode> quantified(RegexNode item) {
+    T9_TRY(const std::optional<Times> times, quantifier());
+    if (!times) return item;
+    if (item.kind == RegexKind::kBegin || item.kind == RegexKind::kEnd)
+      return bad("a repeated anchor");
+    take("?");  // greedy or not: the same texts
+    const size_t end = at_;
+    T9_TRY(const std::optional<Times> another, quantifier());
+    if (another) {
+      at_ = end;
+      return bad("a repetition of nothing");
+    }
+    return repeat(std::move(item), times->min, times->max);
   }
 
   Result<RegexNode> atom(int depth) {

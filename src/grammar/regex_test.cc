@@ -25,6 +25,8 @@ const RegexCase kRegexCases[] = {
     {"^a{0}b$", {"b"}, {"ab"}},
     {"^a{,2}$", {"a{,2}"}, {"aa"}},
     {"^(?:ab)+?$", {"ab", "abab"}, {"aba"}},
+    {"^a*{$", {"{", "aa{"}, {"a"}},
+    {"^(?:a?){2}?b$", {"b", "aab"}, {"aaab"}},
     {"^(?<year>\\d+)$", {"12"}, {"x"}},
     {"^\\x41\\u0042\\u{43}\\cA$", {"ABC\x01"}, {"ABC"}},
     {"^[\\d.]+$", {"1.2"}, {"1,2"}},
@@ -55,7 +57,8 @@ TEST(Regex, AnchorsAtTheEndsAddNothingToAWholeMatch) {
 
 TEST(Regex, WhatIsNoPatternIsRefusedWithItsPlace) {
   for (const std::string_view pattern :
-       {"(a", "a)", "[a", "*a", "a{3,2}", "[z-a]", "a\\", "(?<n"}) {
+       {"(a", "a)", "[a", "*a", "a{3,2}", "[z-a]", "a\\", "(?<n", "a**", "a+?+", "a??*", "a*{2}",
+        "a{2}{3}"}) {
     const auto parsed = parse_regex(pattern);
     ASSERT_FALSE(parsed) << pattern;
     EXPECT_EQ(parsed.error().code, ErrorCode::kInvalidArgument) << pattern;
@@ -93,6 +96,9 @@ TEST(Regex, AJsonStringSpellsWhatItMust) {
 TEST(Regex, HostileSizesEnd) {
   EXPECT_FALSE(RegexMatcher::make(*whole_text(*parse_regex("(a{1000}){1000}"))));
   EXPECT_FALSE(parse_regex(std::string(100'000, '(')));
+  const auto stacked = parse_regex("a" + std::string(200'000, '*'));
+  ASSERT_FALSE(stacked);
+  EXPECT_EQ(stacked.error().message, "found a repetition of nothing at offset 2");
   const auto slow = RegexMatcher::make(*whole_text(*parse_regex("^(a|a)*(a|a)*b$")));
   EXPECT_FALSE(slow->matches(std::string(20'000, 'a')));  // no backtracking
 }
