@@ -56,9 +56,8 @@ TEST(Regex, AnchorsAtTheEndsAddNothingToAWholeMatch) {
 }
 
 TEST(Regex, WhatIsNoPatternIsRefusedWithItsPlace) {
-  for (const std::string_view pattern :
-       {"(a", "a)", "[a", "*a", "a{3,2}", "[z-a]", "a\\", "(?<n", "a**", "a+?+", "a??*", "a*{2}",
-        "a{2}{3}"}) {
+  for (const std::string_view pattern : {"(a", "a)", "[a", "*a", "a{3,2}", "[z-a]", "a\\", "(?<n",
+                                         "a**", "a+?+", "a??*", "a*{2}", "a{2}{3}"}) {
     const auto parsed = parse_regex(pattern);
     ASSERT_FALSE(parsed) << pattern;
     EXPECT_EQ(parsed.error().code, ErrorCode::kInvalidArgument) << pattern;

@@ -14,6 +14,7 @@ namespace tempo9::grammar {
 namespace {
 
 constexpr size_t kMaxParts = 100'000;
+constexpr size_t kMaxDroppedParts = 100;  // one by one
 
 enum class Form {
   kSchema,
@@ -122,17 +123,17 @@ class SchemaReader {
     T9_TRY(visit(out_.root_.get(), "", "", 0));
     for (size_t i = 0; i < references_.size(); ++i) {
       const Reference reference = references_[i];
-      const Status resolved = resolve(reference);
-      if (resolved) continue;
-      if (!options_.lenient) return resolved.error();
-      out_.warnings_.push_back(resolved.error().message);
-      Json* holder = find_pointer(out_.root_.get(), reference.path);
-      T9_CHECK(holder != nullptr);
-      holder->erase("$ref");
+      T9_TRY(keep_or_drop(reference, resolve(reference)));
     }
-    for (auto& [name, target] : out_.targets_) {
-      target = find_pointer(out_.root_.get(), std::string_view(name).substr(1));
-      T9_CHECK(target != nullptr);
+    // What a later reference led to may have taken out an earlier one's target.
+    for (const Reference& reference : references_) {
+      const Json* ref = find_ref(reference);
+      if (ref == nullptr || find_target(*ref) != nullptr) continue;
+      T9_TRY(keep_or_drop(reference, no_target(reference, *ref)));
+    }
+    for (const Reference& reference : references_) {
+      const Json* ref = find_ref(reference);
+      if (ref != nullptr) out_.targets_[ref->get<std::string>()] = find_target(*ref);
     }
     return std::move(out_);
   }
@@ -142,6 +143,35 @@ class SchemaReader {
     std::string path;  // of the schema that has it
     std::string base;
   };
+
+  // A reference that leads nowhere is an error, or is taken out.
+  Status keep_or_drop(const Reference& reference, const Status& status) {
+    if (status) return {};
+    if (!options_.lenient) return status.error();
+    out_.warnings_.push_back(status.error().message);
+    if (find_ref(reference) != nullptr)
+      find_pointer(out_.root_.get(), reference.path)->erase("$ref");
+    return {};
+  }
+
+  // Null: the part of the schema that had it was taken out.
+  Json* find_ref(const Reference& reference) {
+    Json* holder = find_pointer(out_.root_.get(), reference.path);
+    if (holder == nullptr || !holder->is_object()) return nullptr;
+    const auto ref = holder->find("$ref");
+    return ref != holder->end() && ref->is_string() ? &*ref : nullptr;
+  }
+
+  // ref: as resolve() writes it.
+  const Json* find_target(const Json& ref) {
+    return find_pointer(out_.root_.get(),
+                        std::string_view(ref.get_ref<const std::string&>()).substr(1));
+  }
+
+  static Error no_target(const Reference& reference, const Json& ref) {
+    return error(reference.path, "$ref", ref,
+                 "a reference to a part of this schema (others are not fetched)");
+  }
 
   static Error error(std::string_view path, std::string_view keyword, const Json& found,
                      std::string_view expected) {
@@ -194,10 +224,19 @@ class SchemaReader {
   Status visit_map(const Keyword& keyword, Json* map, const std::string& path,
                    const std::string& base, int depth) {
     if (!map->is_object()) return error(path, keyword.name, *map, "an object of schemas");
+    std::vector<std::string> dropped;
     for (auto it = map->begin(); it != map->end(); ++it) {
-      if (keyword.name == "patternProperties") T9_TRY(add_pattern(path, keyword.name, it.key()));
-      T9_TRY(visit(&it.value(), child(child(path, keyword.name), it.key()), base, depth + 1));
+      if (keyword.name == "patternProperties") {
+        const Status status = add_pattern(path, keyword.name, it.key());
+        if (!status) {
+          T9_TRY(drop_part(status));
+          dropped.push_back(it.key());
+          continue;
+        }
+      }
+      T9_TRY(visit_part(&it.value(), child(child(path, keyword.name), it.key()), base, depth));
     }
+    for (const std::string& key : dropped) map->erase(key);
     return {};
   }
 
@@ -206,9 +245,29 @@ class SchemaReader {
     if (!list->is_array() || (list->empty() && keyword.form == Form::kSchemas))
       return error(path, keyword.name, *list, "an array of schemas");
     for (size_t i = 0; i < list->size(); ++i) {
-      T9_TRY(
-          visit(&(*list)[i], child(child(path, keyword.name), std::to_string(i)), base, depth + 1));
+      Json* item = &(*list)[i];
+      const std::string item_path = child(child(path, keyword.name), std::to_string(i));
+      // Of oneOf, a branch that lets everything through would turn the others down.
+      T9_TRY(keyword.name == "oneOf" ? visit(item, item_path, base, depth + 1)
+                                     : visit_part(item, item_path, base, depth));
     }
+    return {};
+  }
+
+  // One of several schemas. What cannot be held is made to hold always: the others keep their
+  // places, and a declared key stays declared.
+  Status visit_part(Json* schema, const std::string& path, const std::string& base, int depth) {
+    const Status status = visit(schema, path, base, depth + 1);
+    if (status) return {};
+    T9_TRY(drop_part(status));
+    *schema = true;
+    return {};
+  }
+
+  // An error, so that all of the keyword goes, when there are many.
+  Status drop_part(const Status& status) {
+    if (!options_.lenient || ++n_dropped_ > kMaxDroppedParts) return status.error();
+    out_.warnings_.push_back(status.error().message);
     return {};
   }
 
@@ -246,7 +305,7 @@ class SchemaReader {
         if (!value->is_object()) return error(path, name, *value, "an object");
         for (auto it = value->begin(); it != value->end(); ++it) {
           if (all_strings(it.value())) continue;
-          T9_TRY(visit(&it.value(), child(child(path, name), it.key()), base, depth + 1));
+          T9_TRY(visit_part(&it.value(), child(child(path, name), it.key()), base, depth));
         }
         return {};
       case Form::kType: {
@@ -288,10 +347,10 @@ class SchemaReader {
   }
 
   Status resolve(const Reference& reference) {
-    Json* holder = find_pointer(out_.root_.get(), reference.path);
-    T9_CHECK(holder != nullptr);
-    const std::string ref = (*holder)["$ref"].get<std::string>();
-    const std::string uri = resolve_uri(reference.base, ref);
+    const Json* found = find_ref(reference);
+    if (found == nullptr) return {};
+    const Json ref = *found;
+    const std::string uri = resolve_uri(reference.base, ref.get<std::string>());
     const std::string fragment = percent_decode(fragment_of(uri));
     const std::string base = without_fragment(uri);
     std::optional<std::string> target;
@@ -302,15 +361,9 @@ class SchemaReader {
       target = anchor->second;
     }
     Json* schema = target ? find_pointer(out_.root_.get(), *target) : nullptr;
-    if (schema == nullptr) {
-      return error(reference.path, "$ref", ref,
-                   "a reference to a part of this schema (others are not fetched)");
-    }
+    if (schema == nullptr) return no_target(reference, ref);
     T9_TRY(visit(schema, *target, base, 0));
-    holder = find_pointer(out_.root_.get(), reference.path);
-    const std::string canonical = fmt::format("#{}", *target);
-    (*holder)["$ref"] = canonical;
-    out_.targets_.emplace(canonical, nullptr);
+    if (Json* kept = find_ref(reference)) *kept = fmt::format("#{}", *target);
     return {};
   }
 
@@ -320,6 +373,7 @@ class SchemaReader {
   std::map<std::string, std::string, std::less<>> resources_;  // URI to path
   std::map<std::string, std::string, std::less<>> anchors_;
   std::vector<Reference> references_;
+  size_t n_dropped_ = 0;  // entries of maps and lists
 };
 
 Result<Schema> Schema::read(Json schema, const SchemaOptions& options) {

@@ -67,6 +67,44 @@ TEST(Schema, LenientTakesOutWhatItCannotHoldAndSaysSo) {
   EXPECT_TRUE(schema->warnings()[0].starts_with("#/properties/a: type: "));
 }
 
+TEST(Schema, LenientTakesOutOneBadPartAndKeepsTheOthers) {
+  struct Case {
+    std::string_view text, kept;
+    size_t n_warnings;
+  };
+  const Case cases[] = {
+      {R"({"properties":{"a":{"$ref":"#/$defs/x"},"b":null,"c":{"type":"null"}},"$defs":{"x":{}}})",
+       R"({"properties":{"a":{"$ref":"#/$defs/x"},"b":true,"c":{"type":"null"}},"$defs":{"x":{}}})",
+       1},
+      {R"x({"patternProperties":{"^a":{"$ref":"#/$defs/x"},"(?=b)":{}},"$defs":{"x":{}}})x",
+       R"({"patternProperties":{"^a":{"$ref":"#/$defs/x"}},"$defs":{"x":{}}})", 1},
+      {R"({"prefixItems":[1,{"$ref":"#/$defs/x"}],"$defs":{"x":{}}})",
+       R"({"prefixItems":[true,{"$ref":"#/$defs/x"}],"$defs":{"x":{}}})", 1},
+      {R"({"dependencies":{"a":["b"],"c":3}})", R"({"dependencies":{"a":["b"],"c":true}})", 1},
+      // The part that has the reference goes.
+      {R"({"oneOf":[{"$ref":"#/$defs/x"},3],"$defs":{"x":{}}})", R"({"$defs":{"x":{}}})", 1},
+      // The target goes after it was found, with what a later reference leads to.
+      {R"({"items":{"$ref":"#/y/oneOf/0"},"contains":{"$ref":"#/y"},"y":{"oneOf":[{},3]}})",
+       R"({"items":{},"contains":{"$ref":"#/y"},"y":{}})", 2},
+  };
+  for (const Case& c : cases) {
+    const auto schema = Schema::parse(c.text, {.lenient = true});
+    ASSERT_TRUE(schema) << schema.error().message;
+    EXPECT_EQ(schema->root(), Json::parse(c.kept)) << schema->root();
+    EXPECT_EQ(schema->warnings().size(), c.n_warnings) << c.text;
+    EXPECT_FALSE(Schema::parse(c.text)) << c.text;
+  }
+}
+
+TEST(Schema, LenientTakesOutTheKeywordWhenManyOfItsPartsAreBad) {
+  std::string list = "true";
+  for (int i = 0; i < 1000; ++i) list += ",0";
+  const auto schema = Schema::parse(fmt::format(R"({{"allOf":[{}]}})", list), {.lenient = true});
+  ASSERT_TRUE(schema);
+  EXPECT_EQ(schema->root(), Json::object());
+  EXPECT_LT(schema->warnings().size(), 200u);
+}
+
 TEST(Schema, DepthAndSizeAreBounded) {
   std::string deep = "{}";
   for (int i = 0; i < 200; ++i) deep = "{\"items\":" + deep + "}";
