@@ -7,6 +7,7 @@ namespace tempo9::grammar {
 namespace {
 
 constexpr size_t kMaxStates = 60'000;
+constexpr size_t kMaxAdds = 10 * kMaxStates;
 
 void append_class_character(uint32_t c, std::string* out) {
   const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
@@ -92,12 +93,13 @@ std::string to_ebnf(const RegexNode& node, Spelling spelling) {
   return "\"\"";
 }
 
-Status RegexMatcher::add(const RegexNode& node, uint32_t* end) {
+Status RegexMatcher::add(const RegexNode& node, uint32_t* end, Making* making) {
   const auto new_state = [this] {
     states_.emplace_back();
     return static_cast<uint32_t>(states_.size() - 1);
   };
-  if (states_.size() > kMaxStates) {
+  // What matches only the empty text adds no states, however often.
+  if (states_.size() > kMaxStates || ++making->n_adds > kMaxAdds) {
     return make_error(ErrorCode::kUnsupported, "a pattern of more than {} states", kMaxStates);
   }
   switch (node.kind) {
@@ -109,13 +111,15 @@ Status RegexMatcher::add(const RegexNode& node, uint32_t* end) {
       const uint32_t read = new_state();
       const uint32_t after = new_state();
       states_[*end].next.push_back(read);
-      states_[read].set = node.set;
+      const auto [set, is_new] = making->sets.emplace(&node, static_cast<uint32_t>(sets_.size()));
+      if (is_new) sets_.push_back(node.set);
+      states_[read].set = set->second;
       states_[read].next.push_back(after);
       *end = after;
       return {};
     }
     case RegexKind::kSequence:
-      for (const RegexNode& child : node.children) T9_TRY(add(child, end));
+      for (const RegexNode& child : node.children) T9_TRY(add(child, end, making));
       return {};
     case RegexKind::kChoice: {
       const uint32_t begin = *end;
@@ -123,7 +127,7 @@ Status RegexMatcher::add(const RegexNode& node, uint32_t* end) {
       for (const RegexNode& child : node.children) {
         uint32_t branch = new_state();
         states_[begin].next.push_back(branch);
-        T9_TRY(add(child, &branch));
+        T9_TRY(add(child, &branch, making));
         states_[branch].next.push_back(after);
       }
       *end = after;
@@ -131,14 +135,14 @@ Status RegexMatcher::add(const RegexNode& node, uint32_t* end) {
     }
     case RegexKind::kRepeat: {
       const RegexNode& child = node.children[0];
-      for (uint32_t i = 0; i < node.min; ++i) T9_TRY(add(child, end));
+      for (uint32_t i = 0; i < node.min; ++i) T9_TRY(add(child, end, making));
       const uint32_t after = new_state();
       if (node.max == RegexNode::kNoLimit) {
         const uint32_t loop = new_state();
         states_[*end].next.push_back(loop);
         states_[loop].next.push_back(after);
         uint32_t last = loop;
-        T9_TRY(add(child, &last));
+        T9_TRY(add(child, &last, making));
         states_[last].next.push_back(loop);
       } else {
         for (uint32_t i = node.min; i < node.max; ++i) {
@@ -146,7 +150,7 @@ Status RegexMatcher::add(const RegexNode& node, uint32_t* end) {
           const uint32_t once = new_state();
           states_[*end].next.push_back(once);
           uint32_t last = once;
-          T9_TRY(add(child, &last));
+          T9_TRY(add(child, &last, making));
           *end = last;
         }
         states_[*end].next.push_back(after);
@@ -161,7 +165,8 @@ Status RegexMatcher::add(const RegexNode& node, uint32_t* end) {
 Result<RegexMatcher> RegexMatcher::make(const RegexNode& node) {
   RegexMatcher matcher;
   uint32_t end = 0;
-  T9_TRY(matcher.add(node, &end));
+  Making making;
+  T9_TRY(matcher.add(node, &end, &making));
   matcher.end_ = end;
   return matcher;
 }
@@ -171,7 +176,7 @@ void RegexMatcher::close(std::vector<uint32_t>* states, std::vector<uint32_t>* s
                          uint32_t round) const {
   for (size_t i = 0; i < states->size(); ++i) {
     const State& state = states_[(*states)[i]];
-    if (!state.set.empty()) continue;
+    if (state.set != kNoSet) continue;
     for (const uint32_t next : state.next) {
       if ((*seen)[next] == round) continue;
       (*seen)[next] = round;
@@ -180,17 +185,18 @@ void RegexMatcher::close(std::vector<uint32_t>* states, std::vector<uint32_t>* s
   }
 }
 
-bool RegexMatcher::matches(std::string_view text) const {
+bool RegexMatcher::matches(std::string_view text, int64_t* n_steps) const {
   std::vector<uint32_t> seen(states_.size(), 0), now = {0}, next;
   uint32_t round = 1;
   close(&now, &seen, round);
+  size_t n_seen = states_.size() / 8 + now.size();
   for (size_t at = 0; at < text.size() && !now.empty();) {
     const uint32_t c = next_character(text, &at);
     next.clear();
     ++round;
     for (const uint32_t id : now) {
       const State& state = states_[id];
-      if (state.set.empty() || !in_set(state.set, c)) continue;
+      if (state.set == kNoSet || !in_set(sets_[state.set], c)) continue;
       const uint32_t to = state.next[0];
       if (seen[to] == round) continue;
       seen[to] = round;
@@ -198,7 +204,9 @@ bool RegexMatcher::matches(std::string_view text) const {
     }
     close(&next, &seen, round);
     now.swap(next);
+    n_seen += 1 + now.size();
   }
+  if (n_steps != nullptr) *n_steps += static_cast<int64_t>(n_seen);
   return std::find(now.begin(), now.end(), end_) != now.end();
 }
 

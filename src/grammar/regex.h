@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -51,17 +52,26 @@ class RegexMatcher {
  public:
   // node: of whole_text(). Errors: kUnsupported for a pattern of too many states.
   static Result<RegexMatcher> make(const RegexNode& node);
-  bool matches(std::string_view text) const;
+  // n_steps: grows by about the number of states that were looked at.
+  bool matches(std::string_view text, int64_t* n_steps = nullptr) const;
+  size_t n_states() const { return states_.size(); }
 
  private:
+  static constexpr uint32_t kNoSet = ~0U;
   struct State {
-    Ranges set = {};  // empty: goes on without a character
+    uint32_t set = kNoSet;  // of sets_; none: goes on without a character
     std::vector<uint32_t> next = {};
   };
-  Status add(const RegexNode& node, uint32_t* end);  // from *end on; moves it
+  // What making a matcher keeps in mind: a node that is repeated is added many times.
+  struct Making {
+    std::map<const RegexNode*, uint32_t> sets = {};
+    size_t n_adds = 0;
+  };
+  Status add(const RegexNode& node, uint32_t* end, Making* making);  // from *end on; moves it
   void close(std::vector<uint32_t>* states, std::vector<uint32_t>* seen, uint32_t round) const;
 
   std::vector<State> states_ = std::vector<State>(1);
+  std::vector<Ranges> sets_;
   uint32_t end_ = 0;
 };
 

@@ -98,8 +98,29 @@ TEST(Regex, HostileSizesEnd) {
   const auto stacked = parse_regex("a" + std::string(200'000, '*'));
   ASSERT_FALSE(stacked);
   EXPECT_EQ(stacked.error().message, "found a repetition of nothing at offset 2");
+  EXPECT_FALSE(RegexMatcher::make(*whole_text(*parse_regex("(((){100000}){100000}){100000}"))));
   const auto slow = RegexMatcher::make(*whole_text(*parse_regex("^(a|a)*(a|a)*b$")));
   EXPECT_FALSE(slow->matches(std::string(20'000, 'a')));  // no backtracking
+}
+
+TEST(Regex, ARepeatedSetIsKeptOnce) {
+  std::string pattern = "^[";  // 20,000 ranges: 5 GB in all if each state had its own
+  for (uint32_t c = 0x3000; c < 0xCE40; c += 2) pattern += fmt::format("\\u{:04x}", c);
+  const auto matcher = RegexMatcher::make(*whole_text(*parse_regex(pattern + "]{29000}$")));
+  ASSERT_TRUE(matcher);
+  std::string text;
+  for (int i = 0; i < 29'000; ++i) text += "\xE3\x80\x80";
+  EXPECT_TRUE(matcher->matches(text));
+  EXPECT_FALSE(matcher->matches(text + "\xE3\x80\x80"));
+  text.back() = '\x81';
+  EXPECT_FALSE(matcher->matches(text));
+}
+
+TEST(Regex, AMatchCountsItsSteps) {
+  const auto matcher = RegexMatcher::make(*whole_text(*parse_regex("^(a?){1000}$")));
+  int64_t n_steps = 0;
+  EXPECT_TRUE(matcher->matches(std::string(500, 'a'), &n_steps));
+  EXPECT_GT(n_steps, 500 * 1000);
 }
 
 TEST(Regex, CharactersAreCodePoints) {

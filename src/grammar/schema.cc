@@ -14,7 +14,8 @@ namespace tempo9::grammar {
 namespace {
 
 constexpr size_t kMaxParts = 100'000;
-constexpr size_t kMaxDroppedParts = 100;  // one by one
+constexpr size_t kMaxPatternStates = 2'000'000;  // some 60 bytes each
+constexpr size_t kMaxDroppedParts = 100;         // one by one
 
 enum class Form {
   kSchema,
@@ -277,8 +278,14 @@ class SchemaReader {
     auto parsed = [&]() -> Result<Schema::Pattern> {
       T9_TRY(RegexNode node, parse_regex(pattern));
       T9_TRY(node, whole_text(node));
-      T9_TRY(RegexMatcher matcher, RegexMatcher::make(node));
-      return Schema::Pattern{std::move(node), std::move(matcher)};
+      if (n_states_ > kMaxPatternStates) {
+        return make_error(ErrorCode::kUnsupported, "patterns of more than {} states together",
+                          kMaxPatternStates);
+      }
+      auto matcher = RegexMatcher::make(node);
+      n_states_ += matcher ? matcher->n_states() : kMaxPatternStates / 20;
+      if (!matcher) return matcher.error();
+      return Schema::Pattern{std::move(node), std::move(*matcher)};
     }();
     if (!parsed) {
       return make_error(ErrorCode::kInvalidArgument, "#{}: {}: {}: {}", path, keyword,
@@ -374,6 +381,7 @@ class SchemaReader {
   std::map<std::string, std::string, std::less<>> anchors_;
   std::vector<Reference> references_;
   size_t n_dropped_ = 0;  // entries of maps and lists
+  size_t n_states_ = 0;   // of patterns
 };
 
 Result<Schema> Schema::read(Json schema, const SchemaOptions& options) {

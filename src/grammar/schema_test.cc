@@ -113,6 +113,14 @@ TEST(Schema, DepthAndSizeAreBounded) {
   EXPECT_NE(schema.error().message.find("nested deeper than 128"), std::string::npos);
 }
 
+TEST(Schema, PatternsAreBoundedTogether) {
+  std::string parts = "true";
+  for (int i = 0; i < 200; ++i) parts += fmt::format(R"(,{{"pattern":"^{}a{{25000}}"}})", i);
+  const auto schema = Schema::parse(fmt::format(R"({{"allOf":[{}]}})", parts));
+  ASSERT_FALSE(schema);
+  EXPECT_NE(schema.error().message.find("states together"), std::string::npos);
+}
+
 TEST(Schema, ValuesAreEqualAsJsonSchemaMeansIt) {
   const auto same = [](const char* a, const char* b) {
     return same_value(Json::parse(a), Json::parse(b));
