@@ -279,7 +279,7 @@ TEST(KvPageBytes, APartForEachWindow) {
 
 TEST_P(BackendTest, PackedSizeIsKnownBeforehand) {
   for (const DType type : {DType::kF32, DType::kQ4_K, DType::kQ6_K, DType::kIQ2_XS}) {
-    const Toy toy(type);
+    const Toy toy(type, 256, 128);  // rows of whole blocks
     auto backend = make_backend(toy.program, options(*GetParam(), 1));
     EXPECT_EQ(packed_weight_bytes(toy.program), (*backend)->weight_bytes());
   }
