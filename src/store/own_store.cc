@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "store/lower.h"
+#include "base/lower.h"
 
 namespace tempo9::store {
 namespace fs = std::filesystem;

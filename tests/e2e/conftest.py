@@ -75,14 +75,19 @@ def serve(tmp_path):
         assert server.stop() == 0, server.process.stderr.read()
 
 
+def playing(tmp_path_factory, script: str):
+    """For fixtures that many tests share: a server that plays this script."""
+    path = tmp_path_factory.mktemp("played") / "script.jsonl"
+    path.write_text(script)
+    server = Server("serve", "--script", path)
+    yield server
+    assert server.stop() == 0
+
+
 @pytest.fixture(scope="session")
 def echo(tmp_path_factory):
     """A server whose replies are the last user text; shared by tests that leave nothing behind."""
-    script = tmp_path_factory.mktemp("echo") / "empty.jsonl"
-    script.write_text("")
-    server = Server("serve", "--script", script)
-    yield server
-    assert server.stop() == 0
+    yield from playing(tmp_path_factory, "")
 
 
 def model_path(name: str) -> Path:

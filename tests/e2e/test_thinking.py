@@ -2,6 +2,7 @@
 
 import httpx
 import pytest
+from conftest import playing
 
 USER = [{"role": "user", "content": "go"}]
 
@@ -34,13 +35,7 @@ OLLAMA = ("/api/chat", {"messages": USER, "stream": False}, ollama)
 
 @pytest.fixture(scope="module")
 def thinker(tmp_path_factory):
-    from conftest import Server
-
-    script = tmp_path_factory.mktemp("thinking") / "script.jsonl"
-    script.write_text('{"text": "<think>0123456789</think>\\n\\nDone."}\n')
-    server = Server("serve", "--script", script)
-    yield server
-    assert server.stop() == 0
+    yield from playing(tmp_path_factory, '{"text": "<think>0123456789</think>\\n\\nDone."}\n')
 
 
 @pytest.mark.parametrize("door, fields, thinking", [

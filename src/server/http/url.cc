@@ -2,18 +2,11 @@
 
 #include <algorithm>
 
+#include "base/lower.h"
 #include "base/percent.h"
 
 namespace tempo9::server::http {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return out;
-}
 
 std::string_view without_authority(std::string_view target) {
   const size_t scheme = target.find("://");

@@ -1,8 +1,8 @@
-#include "store/lower.h"
+#include "base/lower.h"
 
 #include <algorithm>
 
-namespace tempo9::store {
+namespace tempo9 {
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -12,4 +12,4 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-}  // namespace tempo9::store
+}  // namespace tempo9
