@@ -125,7 +125,7 @@ class CallConstraint final : public Constraint {
     if (grown_->repeats_key()) return false;
     if (std::exchange(n_changes_, grown_->n_changes()) == grown_->n_changes()) return true;
     return !grown_->has_value() ||
-           validate(*tool_->schema, grown_->value(), grown_->n_open()) != Verdict::kNo;
+           validator_.check(*tool_->schema, grown_->value(), grown_->n_open()) != Verdict::kNo;
   }
 
   void leave() {
@@ -144,6 +144,7 @@ class CallConstraint final : public Constraint {
   std::optional<GrowingJson> grown_;  // the arguments
   std::string written_;               // their text, with a schema
   size_t n_changes_ = 0;
+  ReplyValidator validator_;
 };
 
 class CallRules final : public Rules, public std::enable_shared_from_this<CallRules> {

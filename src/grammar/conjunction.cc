@@ -1,6 +1,6 @@
 #include "grammar/conjunction.h"
 
-#include <set>
+#include <unordered_set>
 
 namespace tempo9::grammar {
 namespace {
@@ -25,10 +25,11 @@ const Json* find(const Json& s, const char* key) {
 
 }  // namespace
 
-std::optional<Conjunction> flattened(const Schema& schema, Conjunction terms) {
-  std::set<const Json*> seen;
+std::optional<Conjunction> flattened(const Schema& schema, Conjunction terms, int64_t* n_terms) {
+  std::unordered_set<const Json*> seen;
   Conjunction out;
   for (size_t i = 0; i < terms.size(); ++i) {  // grows
+    if (n_terms != nullptr) ++*n_terms;
     const Term term = terms[i];
     const Json& s = *term.schema;
     if (s.is_boolean()) {
@@ -50,32 +51,38 @@ std::optional<Conjunction> flattened(const Schema& schema, Conjunction terms) {
   return out;
 }
 
-std::optional<std::vector<Conjunction>> alternatives(const Conjunction& terms) {
+Conjunction Alternatives::branch(size_t i) const {
+  Conjunction out = common_;
+  for (const Json* schema : branches_[i]) out.push_back({schema});
+  return out;
+}
+
+std::optional<Alternatives> alternatives(const Conjunction& terms) {
   struct Choice {
     const char* key;
     uint8_t bit;
   };
+  Alternatives out;
   for (size_t i = 0; i < terms.size(); ++i) {
     const Json& s = *terms[i].schema;
     for (const Choice& choice : {Choice{"anyOf", Term::kAny}, Choice{"oneOf", Term::kOne}}) {
       const Json* branches = find(s, choice.key);
       if (branches == nullptr || (terms[i].chosen & choice.bit) != 0) continue;
-      std::vector<Conjunction> out;
-      for (const Json& branch : *branches) {
-        out.push_back(terms);
-        out.back()[i].chosen |= choice.bit;
-        out.back().push_back({&branch});
-      }
+      out.common_ = terms;
+      out.common_[i].chosen |= choice.bit;
+      for (const Json& branch : *branches) out.branches_.push_back({&branch});
       return out;
     }
     const Json* condition = find(s, "if");
     if (condition == nullptr || (terms[i].chosen & Term::kIf) != 0) continue;
-    if (find(s, "then") == nullptr && find(s, "else") == nullptr) continue;
-    std::vector<Conjunction> out(2, terms);
-    for (Conjunction& branch : out) branch[i].chosen |= Term::kIf;
-    out[0].push_back({condition});
-    if (const Json* then = find(s, "then")) out[0].push_back({then});
-    if (const Json* otherwise = find(s, "else")) out[1].push_back({otherwise});
+    const Json *then = find(s, "then"), *otherwise = find(s, "else");
+    if (then == nullptr && otherwise == nullptr) continue;
+    out.common_ = terms;
+    out.common_[i].chosen |= Term::kIf;
+    out.branches_.resize(2);
+    out.branches_[0].push_back(condition);
+    if (then != nullptr) out.branches_[0].push_back(then);
+    if (otherwise != nullptr) out.branches_[1].push_back(otherwise);
     return out;
   }
   return std::nullopt;

@@ -24,10 +24,23 @@ struct Term {
 using Conjunction = std::vector<Term>;
 
 // Follows $ref and allOf, drops what says nothing. No value: nothing keeps it ("false" is in it).
-std::optional<Conjunction> flattened(const Schema& schema, Conjunction terms);
+// n_terms: grows by the number of terms that were looked at.
+std::optional<Conjunction> flattened(const Schema& schema, Conjunction terms,
+                                     int64_t* n_terms = nullptr);
 
-// The first alternatives (anyOf, oneOf, if) that are still open, each as a conjunction of its own,
-// not flattened. No value: there are none.
-std::optional<std::vector<Conjunction>> alternatives(const Conjunction& terms);
+// Conjunctions that differ in their last terms; written out they take terms x branches.
+class Alternatives {
+ public:
+  size_t size() const { return branches_.size(); }
+  Conjunction branch(size_t i) const;  // not flattened
+
+ private:
+  friend std::optional<Alternatives> alternatives(const Conjunction& terms);
+  Conjunction common_;
+  std::vector<std::vector<const Json*>> branches_;
+};
+
+// The first alternatives (anyOf, oneOf, if) that are still open. No value: there are none.
+std::optional<Alternatives> alternatives(const Conjunction& terms);
 
 }  // namespace tempo9::grammar

@@ -34,11 +34,11 @@ TEST(Conjunction, AlternativesAreChosenOnce) {
   const auto any = alternatives(*flat);
   ASSERT_TRUE(any);
   ASSERT_EQ(any->size(), 2u);
-  const auto branch = flattened(*schema, (*any)[1]);
+  const auto branch = flattened(*schema, any->branch(1));
   const auto condition = alternatives(*branch);
   ASSERT_TRUE(condition);  // the "if" is left
   EXPECT_EQ(condition->size(), 2u);
-  EXPECT_FALSE(alternatives(*flattened(*schema, (*condition)[0])));
+  EXPECT_FALSE(alternatives(*flattened(*schema, condition->branch(0))));
 }
 
 }  // namespace

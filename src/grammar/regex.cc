@@ -8,6 +8,7 @@ namespace {
 
 constexpr size_t kMaxStates = 60'000;
 constexpr size_t kMaxAdds = 10 * kMaxStates;
+constexpr int64_t kStepsPerState = 4;  // and character
 
 void append_class_character(uint32_t c, std::string* out) {
   const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
@@ -185,11 +186,13 @@ void RegexMatcher::close(std::vector<uint32_t>* states, std::vector<uint32_t>* s
   }
 }
 
-bool RegexMatcher::matches(std::string_view text, int64_t* n_steps) const {
+bool RegexMatcher::matches(std::string_view text, int64_t* steps) const {
   std::vector<uint32_t> seen(states_.size(), 0), now = {0}, next;
   uint32_t round = 1;
   close(&now, &seen, round);
-  size_t n_seen = states_.size() / 8 + now.size();
+  int64_t unlimited = INT64_MAX;
+  if (steps == nullptr) steps = &unlimited;
+  *steps -= static_cast<int64_t>(states_.size() / 8);
   for (size_t at = 0; at < text.size() && !now.empty();) {
     const uint32_t c = next_character(text, &at);
     next.clear();
@@ -204,9 +207,9 @@ bool RegexMatcher::matches(std::string_view text, int64_t* n_steps) const {
     }
     close(&next, &seen, round);
     now.swap(next);
-    n_seen += 1 + now.size();
+    *steps -= kStepsPerState * static_cast<int64_t>(1 + now.size());
+    if (*steps < 0) return false;
   }
-  if (n_steps != nullptr) *n_steps += static_cast<int64_t>(n_seen);
   return std::find(now.begin(), now.end(), end_) != now.end();
 }
 

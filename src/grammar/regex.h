@@ -52,8 +52,8 @@ class RegexMatcher {
  public:
   // node: of whole_text(). Errors: kUnsupported for a pattern of too many states.
   static Result<RegexMatcher> make(const RegexNode& node);
-  // n_steps: grows by about the number of states that were looked at.
-  bool matches(std::string_view text, int64_t* n_steps = nullptr) const;
+  // steps: what may still be spent (validate.h); goes down, and below 0 the answer is no.
+  bool matches(std::string_view text, int64_t* steps = nullptr) const;
   size_t n_states() const { return states_.size(); }
 
  private:

@@ -1,5 +1,6 @@
 #include "grammar/rules.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "grammar/growing_json.h"
@@ -7,13 +8,6 @@
 
 namespace tempo9::grammar {
 namespace {
-
-// Is the text a value that keeps the schema?
-bool keeps_schema(const Schema& schema, std::string_view text) {
-  const std::optional<PartialJson> partial = parse_partial(text, /*at_end=*/true);
-  return partial && !partial->repeated_key && partial->has_value && partial->n_open == 0 &&
-         validate(schema, partial->value) == Verdict::kYes;
-}
 
 class GrammarConstraint final : public Constraint {
  public:
@@ -39,7 +33,7 @@ class GrammarConstraint final : public Constraint {
   }
 
   bool can_end() const override {
-    return matcher_.can_end() && (schema_ == nullptr || keeps_schema(*schema_, text_));
+    return matcher_.can_end() && (schema_ == nullptr || ends_well());
   }
   bool ended() const override { return matcher_.ended(); }
 
@@ -50,7 +44,7 @@ class GrammarConstraint final : public Constraint {
     const size_t n_before = text_.size();
     if (schema_ != nullptr) {
       text_ += text;
-      good = matcher_.ended() ? keeps_schema(*schema_, text_) : grows_well(text);
+      good = matcher_.ended() ? ends_well() : grows_well(text);
     }
     if (good && !schemas_.empty() && text.find('}') != std::string_view::npos) good = keep_names();
     if (good) return true;
@@ -64,20 +58,39 @@ class GrammarConstraint final : public Constraint {
     return false;
   }
 
+  // A value that is whole was judged when it became so; a number is whole where the text ends.
+  bool ends_well() const { return grown_->is_whole() || keeps_schema(*schema_, text_); }
+
+  // Is the text a value that keeps the schema?
+  bool keeps_schema(const Schema& schema, std::string_view text) const {
+    const std::optional<PartialJson> partial = parse_partial(text, /*at_end=*/true);
+    return partial && !partial->repeated_key && partial->has_value && partial->n_open == 0 &&
+           validator_.check(schema, partial->value, 0) == Verdict::kYes;
+  }
+
   // Can it still become a value that keeps the schema? Asked when something was finished.
   bool grows_well(std::string_view text) {
     if (!grown_->add(text) || grown_->repeats_key()) return false;
     if (std::exchange(n_changes_, grown_->n_changes()) == grown_->n_changes()) return true;
     if (!grown_->has_value()) return true;
-    const Verdict verdict = validate(*schema_, grown_->value(), grown_->n_open());
+    const Verdict verdict = validator_.check(*schema_, grown_->value(), grown_->n_open());
     return grown_->is_whole() ? verdict == Verdict::kYes : verdict != Verdict::kNo;
   }
 
-  bool keep_names() const {
-    for (const auto& [name, text] : matcher_.captures()) {
+  // Captures come one behind the other, so that each is judged once.
+  bool keep_names() {
+    auto captures = matcher_.captures();
+    size_t n_kept = 0;
+    while (n_kept < std::min(kept_.size(), captures.size()) && kept_[n_kept] == captures[n_kept]) {
+      ++n_kept;
+    }
+    kept_.resize(n_kept);
+    for (size_t i = n_kept; i < captures.size(); ++i) {
       for (const auto& [schema_name, schema] : schemas_) {
-        if (schema_name == name && !keeps_schema(*schema, text)) return false;
+        if (schema_name == captures[i].first && !keeps_schema(*schema, captures[i].second))
+          return false;
       }
+      kept_.push_back(std::move(captures[i]));
     }
     return true;
   }
@@ -85,6 +98,8 @@ class GrammarConstraint final : public Constraint {
   Matcher matcher_;
   std::shared_ptr<const Schema> schema_;
   NamedSchemas schemas_;
+  std::vector<std::pair<std::string, std::string>> kept_;  // captures that keep their schemas
+  mutable ReplyValidator validator_;
   // With schema_: the reply so far.
   std::string text_;
   std::optional<GrowingJson> grown_{std::in_place};

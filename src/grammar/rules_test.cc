@@ -89,5 +89,17 @@ TEST_F(RulesTest, CapturedValuesKeepTheirSchemas) {
   EXPECT_EQ(feed(*start(rules), R"(<{"a":1}>)"), 9u);
 }
 
+TEST_F(RulesTest, EachCapturedValueIsJudged) {
+  const auto schema =
+      std::make_shared<const Schema>(*Schema::parse(R"({"not":{"required":["b"]}})"));
+  const auto rules = grammar_rules(
+      ebnf(fmt::format("root ::= (\"<\" v \">\")*\nv[capture=\"x\"] ::= json-object\n{}",
+                       common_rules())),
+      NamedSchemas{{"x", schema}});
+  auto constraint = start(rules);
+  ASSERT_EQ(feed(*constraint, R"(<{"a":1}><{"a":1}>)"), 18u);
+  EXPECT_EQ(feed(*constraint, R"(<{"b":1}>)"), 7u);
+}
+
 }  // namespace
 }  // namespace tempo9::grammar

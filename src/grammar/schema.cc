@@ -414,18 +414,21 @@ const RegexNode& Schema::pattern_node(const std::string& pattern) const {
   return it->second.node;
 }
 
-bool same_value(const Json& a, const Json& b) {
+bool same_value(const Json& a, const Json& b, int64_t* n_steps) {
+  if (n_steps != nullptr) ++*n_steps;
   if (a.is_object() && b.is_object()) {
     if (a.size() != b.size()) return false;
     return std::ranges::all_of(a.items(), [&](const auto& item) {
+      if (n_steps != nullptr) *n_steps += static_cast<int64_t>(b.size());
       const auto other = b.find(item.key());
-      return other != b.end() && same_value(item.value(), *other);
+      return other != b.end() && same_value(item.value(), *other, n_steps);
     });
   }
   if (a.is_array() && b.is_array()) {
     return a.size() == b.size() &&
-           std::equal(a.begin(), a.end(), b.begin(),
-                      [](const Json& x, const Json& y) { return same_value(x, y); });
+           std::equal(a.begin(), a.end(), b.begin(), [n_steps](const Json& x, const Json& y) {
+             return same_value(x, y, n_steps);
+           });
   }
   return a == b;
 }

@@ -53,8 +53,9 @@ class Schema {
   std::vector<std::string> warnings_;
 };
 
-// Equal as JSON Schema means it: 1 is 1.0, and the order of keys does not count.
-bool same_value(const Json& a, const Json& b);
+// Equal as JSON Schema means it: 1 is 1.0, and the order of keys does not count. n_steps: grows by
+// about the number of parts and keys that were compared.
+bool same_value(const Json& a, const Json& b, int64_t* n_steps = nullptr);
 
 inline constexpr int kMaxSchemaDepth = 128;
 

@@ -1,7 +1,6 @@
 #include "grammar/schema_ebnf.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,6 +17,9 @@ namespace {
 constexpr size_t kMaxRules = 40'000;
 constexpr size_t kMaxBytes = 8 << 20;
 constexpr int kMaxEbnfDepth = 200;
+// Of kUnhurriedSteps. So a few million terms are made in all.
+constexpr int64_t kStepsPerTerm = 100;
+constexpr int64_t kStepsPerLookup = 30;
 
 using Expression = std::optional<std::string>;  // no value: nothing fits
 
@@ -53,6 +55,13 @@ class SchemaTranslator {
     if (out_.size() > kMaxBytes || n_rules_ > kMaxRules) failed_ = true;
   }
 
+  // False: this takes too long.
+  bool spend(int64_t n) {
+    steps_ -= n;
+    failed_ |= steps_ < 0;
+    return !failed_;
+  }
+
   // ---- any schema
 
   Expression rule_of(const Conjunction& unflat, int depth) {
@@ -60,8 +69,9 @@ class SchemaTranslator {
       failed_ = true;
       return std::nullopt;
     }
-    const std::optional<Conjunction> terms = flattened(schema_, unflat);
-    if (!terms) return std::nullopt;
+    int64_t n_terms = 1;
+    const std::optional<Conjunction> terms = flattened(schema_, unflat, &n_terms);
+    if (!spend(kStepsPerTerm * n_terms) || !terms) return std::nullopt;
     if (terms->empty()) return "json-value";
     if (const auto known = rules_.find(*terms); known != rules_.end()) return known->second;
     // Named before its body is known: a schema may contain itself.
@@ -77,9 +87,10 @@ class SchemaTranslator {
     if (const auto values = listed_values(terms)) return literal_body(terms, *values);
     if (const auto choices = alternatives(terms)) {
       std::vector<std::string> branches;
-      for (const Conjunction& choice : *choices) {
-        const Expression branch = rule_of(choice, depth + 1);
-        if (branch && std::ranges::count(branches, *branch) == 0) branches.push_back(*branch);
+      std::set<std::string> seen;
+      for (size_t i = 0; i < choices->size() && !failed_; ++i) {
+        const Expression branch = rule_of(choices->branch(i), depth + 1);
+        if (branch && seen.insert(*branch).second) branches.push_back(*branch);
       }
       return branches.empty() ? Expression() : joined(branches);
     }
@@ -103,33 +114,12 @@ class SchemaTranslator {
     std::vector<std::string> branches;
     for (const Json& value : values) {
       const bool fits = std::ranges::all_of(terms, [&](const Term& term) {
-        return validate_part(schema_, *term.schema, value) == Verdict::kYes;
+        return validate_part(schema_, *term.schema, value, &steps_) == Verdict::kYes;
       });
-      if (fits) branches.push_back(literal(value));
+      if (!spend(1)) break;
+      if (fits) branches.push_back(value_literal(value));
     }
     return branches.empty() ? Expression() : joined(branches);
-  }
-
-  // A value as it is, with white space where JSON has it.
-  static std::string literal(const Json& value) {
-    if (!value.is_structured() || value.empty()) {
-      const bool whole = value.is_number_float() && std::abs(value.get<double>()) < 1e15 &&
-                         value.get<double>() == std::floor(value.get<double>());
-      if (whole) return ebnf_literal(std::to_string(static_cast<int64_t>(value.get<double>())));
-      return ebnf_literal(value.dump(-1, ' ', false, Json::error_handler_t::replace));
-    }
-    std::vector<std::string> parts;
-    for (auto it = value.begin(); it != value.end(); ++it) {
-      parts.push_back(value.is_object() ? key_literal(it.key()) + " " + literal(*it)
-                                        : literal(*it));
-    }
-    return fmt::format("{} json-ws {} json-ws {}", value.is_object() ? "\"{\"" : "\"[\"",
-                       fmt::join(parts, " \",\" json-ws "), value.is_object() ? "\"}\"" : "\"]\"");
-  }
-
-  static std::string key_literal(const std::string& key) {
-    return ebnf_literal(Json(key).dump(-1, ' ', false, Json::error_handler_t::replace) + ":") +
-           " json-ws";
   }
 
   // ---- by type
@@ -220,6 +210,7 @@ class SchemaTranslator {
     }
     std::vector<std::string> items;
     for (size_t i = 0; i < n_prefix; ++i) {
+      if (!spend(kStepsPerLookup * std::ssize(terms))) break;
       const Expression item = rule_of(item_terms(terms, i), depth + 1);
       if (!item || (count->max && *count->max <= static_cast<int64_t>(i))) {
         count->max = std::min<int64_t>(count->max.value_or(kManyItems), static_cast<int64_t>(i));
@@ -302,7 +293,7 @@ class SchemaTranslator {
   }
 
   // What holds of a key's value; no value: propertyNames forbids the key.
-  std::optional<Conjunction> member_terms(const Conjunction& terms, const std::string& name) const {
+  std::optional<Conjunction> member_terms(const Conjunction& terms, const std::string& name) {
     Conjunction out;
     bool known_somewhere = false;
     for (const Term& term : terms) {
@@ -316,7 +307,7 @@ class SchemaTranslator {
       }
       if (const Json* patterns = keyword(s, "patternProperties")) {
         for (auto p = patterns->begin(); p != patterns->end(); ++p) {
-          if (!schema_.pattern(p.key()).matches(name)) continue;
+          if (!schema_.pattern(p.key()).matches(name, &steps_)) continue;
           out.push_back({&*p});
           known = true;
         }
@@ -327,7 +318,7 @@ class SchemaTranslator {
       }
       known_somewhere |= known;
       if (const Json* names = keyword(s, "propertyNames");
-          names != nullptr && validate_part(schema_, *names, Json(name)) == Verdict::kNo) {
+          names != nullptr && validate_part(schema_, *names, Json(name), &steps_) == Verdict::kNo) {
         return std::nullopt;
       }
     }
@@ -387,7 +378,15 @@ class SchemaTranslator {
       bool required;
     };
     std::vector<Member> list;
+    int64_t n_lookups = std::ssize(terms);  // a member
+    for (const Term& term : terms) {
+      for (const char* key : {"properties", "required"}) {
+        if (const Json* keys = keyword(*term.schema, key))
+          n_lookups += static_cast<int64_t>(keys->size()) / kStepsPerLookup;
+      }
+    }
     for (const std::string& name : members.names) {
+      if (!spend(kStepsPerLookup * n_lookups)) return std::nullopt;
       const bool required = is_required(terms, name);
       const std::optional<Conjunction> sub = member_terms(terms, name);
       const Expression value = sub ? rule_of(*sub, depth + 1) : Expression();
@@ -434,25 +433,11 @@ class SchemaTranslator {
   std::string out_;
   size_t n_rules_ = 0;
   bool failed_ = false;
+  int64_t steps_ = kUnhurriedSteps;
   std::map<Conjunction, Expression> rules_;
 };
 
 }  // namespace
-
-std::string ebnf_literal(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
 
 // White space is short: a small model that may write any amount of it sometimes writes nothing
 // else. Numbers have an end for the same reason.

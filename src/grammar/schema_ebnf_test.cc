@@ -144,6 +144,48 @@ TEST_F(SchemaEbnfTest, ProductsOfAlternativesAreBounded) {
   EXPECT_EQ(rules.error().code, ErrorCode::kInvalidArgument);
 }
 
+TEST_F(SchemaEbnfTest, ManyBranchesTimesManyPartsAreBounded) {
+  std::string all = "true", any = "true";
+  for (int i = 0; i < 30'000; ++i) {
+    all += fmt::format(R"(,{{"minProperties":{}}})", i);
+    any += i % 2 == 0 ? ",false" : fmt::format(R"(,{{"minItems":{}}})", i);
+  }
+  const auto schema = Schema::parse(fmt::format(R"({{"allOf":[{}],"anyOf":[{}]}})", all, any));
+  ASSERT_TRUE(schema);
+  const auto rules = schema_to_ebnf(*schema, {});
+  ASSERT_FALSE(rules);
+  EXPECT_EQ(rules.error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST_F(SchemaEbnfTest, ValuesAreHeldToReferencesThatMultiply) {
+  std::string parts, values = "0";
+  for (int i = 0; i < 20; ++i) {
+    parts += fmt::format(R"("d{0}":{{"minimum":{0},"allOf":[{{"$ref":"#/$defs/d{1}"}},
+                             {{"$ref":"#/$defs/d{1}"}}]}},)",
+                         i, i + 1);
+  }
+  for (int i = 1; i < 1000; ++i) values += fmt::format(",{}", i);
+  const auto schema = Schema::parse(fmt::format(R"({{"$ref":"#/$defs/d0","enum":[{}],"$defs":{{{}
+                                 "d20":{{"minimum":500}}}}}})",
+                                                values, parts));
+  ASSERT_TRUE(schema) << schema.error().message;
+  const auto rules = schema_to_ebnf(*schema, {});
+  ASSERT_TRUE(rules) << rules.error().message;
+  EXPECT_EQ(rules->find("\"499\""), std::string::npos);
+  EXPECT_NE(rules->find("(\"500\" | \"501\""), std::string::npos);
+}
+
+TEST_F(SchemaEbnfTest, TheTimeThatValuesTakeIsBounded) {
+  std::string values = "1";
+  for (int i = 0; i < 1000; ++i) values += fmt::format(R"(,"{}")", std::string(3000, 'a'));
+  const auto schema =
+      Schema::parse(fmt::format(R"({{"enum":[{}],"pattern":"^(a?){{9000}}$"}})", values));
+  ASSERT_TRUE(schema) << schema.error().message;
+  const auto rules = schema_to_ebnf(*schema, {});
+  ASSERT_FALSE(rules);
+  EXPECT_EQ(rules.error().code, ErrorCode::kInvalidArgument);
+}
+
 TEST_F(SchemaEbnfTest, LiteralsAreEscaped) {
   EXPECT_EQ(ebnf_literal("a\"\\\n\x01"), R"("a\"\\\u000a\u0001")");
 }

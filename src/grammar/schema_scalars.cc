@@ -6,6 +6,7 @@
 
 #include "grammar/digits.h"
 #include "grammar/regex.h"
+#include "grammar/schema_ebnf.h"
 
 namespace tempo9::grammar {
 namespace {
@@ -126,6 +127,42 @@ std::optional<std::string> number_body(const Conjunction& terms, bool is_integer
         kFraction));
   }
   return joined(branches);
+}
+
+std::string value_literal(const Json& value) {
+  if (!value.is_structured() || value.empty()) {
+    const bool whole = value.is_number_float() && std::abs(value.get<double>()) < 1e15 &&
+                       value.get<double>() == std::floor(value.get<double>());
+    if (whole) return ebnf_literal(std::to_string(static_cast<int64_t>(value.get<double>())));
+    return ebnf_literal(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
+  std::vector<std::string> parts;
+  for (auto it = value.begin(); it != value.end(); ++it) {
+    parts.push_back(value.is_object() ? key_literal(it.key()) + " " + value_literal(*it)
+                                      : value_literal(*it));
+  }
+  return fmt::format("{} json-ws {} json-ws {}", value.is_object() ? "\"{\"" : "\"[\"",
+                     fmt::join(parts, " \",\" json-ws "), value.is_object() ? "\"}\"" : "\"]\"");
+}
+
+std::string key_literal(const std::string& key) {
+  return ebnf_literal(Json(key).dump(-1, ' ', false, Json::error_handler_t::replace) + ":") +
+         " json-ws";
+}
+
+std::string ebnf_literal(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
 }
 
 }  // namespace tempo9::grammar

@@ -1,4 +1,4 @@
-// The parts of schema_ebnf.h that are about values without parts, and counts.
+// The parts of schema_ebnf.h that are about single values and counts.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,10 @@ namespace tempo9::grammar {
 inline constexpr int64_t kManyItems = 5'000;  // counts above are left to validate()
 
 const Json* keyword(const Json& schema, const char* key);  // null: it is not there
+
+// A value as it is, with white space where JSON has it; a key, with the colon.
+std::string value_literal(const Json& value);
+std::string key_literal(const std::string& key);
 
 // Branches of which any fits.
 std::string joined(const std::vector<std::string>& branches);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,7 +13,12 @@ namespace tempo9::grammar {
 namespace {
 
 constexpr int kMaxValueDepth = 400;
-constexpr int kMaxSteps = 4'000'000;
+// Steps of validate.h, as measured.
+constexpr int64_t kStepsPerRun = 40;
+constexpr int64_t kStepsPerKeyword = 30;  // each is looked for among a schema's keys
+constexpr int64_t kStepsPerHash = 10;
+
+int64_t count_of_parts(const Json& value) { return static_cast<int64_t>(value.size()); }
 
 Verdict both(Verdict a, Verdict b) {
   if (a == Verdict::kNo || b == Verdict::kNo) return Verdict::kNo;
@@ -63,6 +71,30 @@ int64_t integer_of(const Json& value) {
   return value.is_number_float() ? static_cast<int64_t>(value.get<double>()) : value.get<int64_t>();
 }
 
+// Equal values (same_value) have equal hashes.
+size_t hash_of(const Json& value, int64_t* n_hashed) {
+  ++*n_hashed;
+  const auto mixed = [](size_t a, size_t b) {
+    return (a ^ (b + 0x9E3779B97F4A7C15u + (a << 6) + (a >> 2))) * 0xFF51AFD7ED558CCDu;
+  };
+  if (value.is_number()) return std::hash<double>()(value.get<double>());
+  if (value.is_string()) {
+    const auto& text = value.get_ref<const std::string&>();
+    *n_hashed += static_cast<int64_t>(text.size() / 32);
+    return std::hash<std::string>()(text);
+  }
+  if (value.is_boolean()) return value.get<bool>() ? 1 : 2;
+  size_t hash = value.is_null() ? 3 : value.is_array() ? 4 : 5;
+  if (value.is_array()) {
+    for (const Json& item : value) hash = mixed(hash, hash_of(item, n_hashed));
+  } else if (value.is_object()) {  // in any order
+    for (auto it = value.begin(); it != value.end(); ++it) {
+      hash += mixed(std::hash<std::string>()(it.key()), hash_of(it.value(), n_hashed));
+    }
+  }
+  return hash;
+}
+
 // A value, what of its children some schema has looked at, and how much of it is open.
 struct Outcome {
   Verdict verdict = Verdict::kYes;
@@ -71,11 +103,27 @@ struct Outcome {
 
 class Validator {
  public:
-  explicit Validator(const Schema& schema) : schema_(schema) {}
+  Validator(const Schema& schema, int64_t* steps) : schema_(schema), steps_(steps) {}
+
+  Verdict verdict_of(const Json& s, const Json& value, size_t n_open) {
+    const Verdict found = run(s, value, n_open, 0).verdict;
+    if (*steps_ >= 0) return found;
+    return n_open > 0 ? Verdict::kOpen : Verdict::kNo;
+  }
+
+ private:
+  // False: too much is spent, and whatever is found no longer counts.
+  bool spend(int64_t n) {
+    *steps_ -= n;
+    return *steps_ >= 0;
+  }
 
   Outcome run(const Json& s, const Json& value, size_t n_open, int depth) {
+    spend(1);
     if (s.is_boolean()) return {.verdict = verdict(s.get<bool>())};
-    if (depth > kMaxValueDepth || ++steps_ > kMaxSteps)
+    const int64_t n_steps =
+        kStepsPerRun + kStepsPerKeyword * count_of_parts(s) + count_of_parts(value) / 8;
+    if (depth > kMaxValueDepth || !spend(n_steps))
       return {.verdict = n_open > 0 ? Verdict::kOpen : Verdict::kNo};
     Frame f{.s = s, .value = value, .n_open = n_open, .depth = depth + 1};
     if (value.is_structured()) f.out.seen.resize(value.size());
@@ -89,7 +137,26 @@ class Validator {
     return std::move(f.out);
   }
 
- private:
+  // What a reference leads to: of a value, once.
+  Outcome run_target(const Json& target, const Json& value, size_t n_open, int depth) {
+    spend(kStepsPerRun);
+    const std::pair key(&target, &value);
+    if (const auto known = done_.find(key); known != done_.end()) return known->second;
+    const Outcome out = run(target, value, n_open, depth);
+    done_.emplace(key, out);
+    return out;
+  }
+
+  bool same(const Json& a, const Json& b) {
+    int64_t n_steps = 0;
+    const bool equal = same_value(a, b, &n_steps);
+    return spend(n_steps) && equal;
+  }
+
+  bool matches(const std::string& pattern, const std::string& text) {
+    return schema_.pattern(pattern).matches(text, steps_);
+  }
+
   struct Frame {
     const Json& s;
     const Json& value;
@@ -117,6 +184,7 @@ class Validator {
 
   void check_scalar(Frame& f) {
     if (const Json* type = f.find("type")) {
+      spend(kStepsPerRun * count_of_parts(*type));
       const bool good =
           type->is_array()
               ? std::ranges::any_of(
@@ -124,10 +192,10 @@ class Validator {
               : has_type(f.value, type->get<std::string>());
       f.add(verdict(good));
     }
-    if (const Json* constant = f.find("const")) add_equal(f, same_value(f.value, *constant));
+    if (const Json* constant = f.find("const")) add_equal(f, same(f.value, *constant));
     if (const Json* list = f.find("enum")) {
-      add_equal(f,
-                std::ranges::any_of(*list, [&](const Json& v) { return same_value(f.value, v); }));
+      add_equal(f, std::ranges::any_of(
+                       *list, [&](const Json& v) { return *steps_ >= 0 && same(f.value, v); }));
     }
     if (f.value.is_number()) check_number(f);
     if (f.value.is_string()) check_string(f);
@@ -154,16 +222,17 @@ class Validator {
     if (const Json* of = f.find("multipleOf")) f.add(verdict(is_multiple(f.value, *of)));
   }
 
-  void check_string(Frame& f) const {
+  void check_string(Frame& f) {
     const auto& text = f.value.get_ref<const std::string&>();
     const Json *min = f.find("minLength"), *max = f.find("maxLength");
     if (min != nullptr || max != nullptr) {
+      spend(static_cast<int64_t>(text.size()));
       const auto n = static_cast<int64_t>(count_characters(text));
       if (min != nullptr) f.add(verdict(n >= integer_of(*min)));
       if (max != nullptr) f.add(verdict(n <= integer_of(*max)));
     }
     if (const Json* pattern = f.find("pattern"))
-      f.add(verdict(schema_.pattern(pattern->get<std::string>()).matches(text)));
+      f.add(verdict(matches(pattern->get_ref<const std::string&>(), text)));
   }
 
   void check_count(Frame& f, const char* min_key, const char* max_key) {
@@ -175,6 +244,7 @@ class Validator {
 
   void check_names(Frame& f, const Json& names) {
     for (const Json& name : names) {
+      if (!spend(1 + count_of_parts(f.value))) return;
       if (!f.value.contains(name.get_ref<const std::string&>())) f.missing();
     }
   }
@@ -197,21 +267,23 @@ class Validator {
         f.add(run(sub, it.value(), n_open, f.depth).verdict);
       };
       if (properties != nullptr) {
+        spend(count_of_parts(*properties));
         if (auto p = properties->find(it.key()); p != properties->end()) use(*p);
       }
       if (patterns != nullptr) {
         for (auto p = patterns->begin(); p != patterns->end(); ++p) {
-          if (schema_.pattern(p.key()).matches(it.key())) use(p.value());
+          if (*steps_ >= 0 && matches(p.key(), it.key())) use(p.value());
         }
       }
       if (others != nullptr && !known) use(*others);
-      if (names != nullptr) f.add(run(*names, Json(it.key()), 0, f.depth).verdict);
-      if (f.out.verdict == Verdict::kNo) return;
+      if (names != nullptr) f.add(run(*names, keys_.emplace_back(it.key()), 0, f.depth).verdict);
+      if (f.out.verdict == Verdict::kNo || *steps_ < 0) return;
     }
     for (const char* key : {"dependentRequired", "dependentSchemas", "dependencies"}) {
       const Json* dependents = f.find(key);
       if (dependents == nullptr) continue;
       for (auto it = dependents->begin(); it != dependents->end(); ++it) {
+        if (!spend(1 + count_of_parts(f.value))) return;
         if (!f.value.contains(it.key())) continue;
         if (it.value().is_array()) {
           check_names(f, it.value());
@@ -244,11 +316,20 @@ class Validator {
     if (const Json* contains = f.find("contains")) check_contains(f, *contains);
   }
 
-  static void check_unique(Frame& f) {
+  // Items whose hashes are equal stand side by side and are compared.
+  void check_unique(Frame& f) {
     const size_t n = f.value.size() - (f.n_open > 1 && !f.value.empty() ? 1 : 0);
+    std::vector<std::pair<size_t, size_t>> hashes(n);
+    for (size_t i = 0; i < n; ++i) {
+      int64_t n_hashed = 0;
+      hashes[i] = {hash_of(f.value[i], &n_hashed), i};
+      if (!spend(kStepsPerHash * n_hashed)) return;
+    }
+    std::ranges::sort(hashes);
     for (size_t i = 1; i < n; ++i) {
-      for (size_t k = 0; k < i; ++k) {
-        if (same_value(f.value[i], f.value[k])) return f.add(Verdict::kNo);
+      for (size_t k = i; k-- > 0 && hashes[k].first == hashes[i].first;) {
+        if (same(f.value[hashes[k].second], f.value[hashes[i].second])) return f.add(Verdict::kNo);
+        if (*steps_ < 0) return;
       }
     }
   }
@@ -266,9 +347,12 @@ class Validator {
   }
 
   void check_combined(Frame& f) {
-    if (const Json* ref = f.find("$ref")) use_whole(f, schema_.target(*ref));
+    if (const Json* ref = f.find("$ref"))
+      use(f, run_target(schema_.target(*ref), f.value, f.n_open, f.depth));
     if (const Json* all = f.find("allOf")) {
-      for (const Json& sub : *all) use_whole(f, sub);
+      for (const Json& sub : *all) {
+        if (f.out.verdict != Verdict::kNo) use(f, run(sub, f.value, f.n_open, f.depth));
+      }
     }
     if (const Json* any = f.find("anyOf")) check_any(f, *any);
     if (const Json* one = f.find("oneOf")) check_one(f, *one);
@@ -277,9 +361,7 @@ class Validator {
     if (const Json* condition = f.find("if")) check_if(f, *condition);
   }
 
-  void use_whole(Frame& f, const Json& sub) {
-    if (f.out.verdict == Verdict::kNo) return;
-    const Outcome inner = run(sub, f.value, f.n_open, f.depth);
+  static void use(Frame& f, const Outcome& inner) {
     f.add(inner.verdict);
     f.see(inner);
   }
@@ -339,17 +421,33 @@ class Validator {
   }
 
   const Schema& schema_;
-  int steps_ = 0;
+  int64_t* steps_;
+  std::map<std::pair<const Json*, const Json*>, Outcome> done_;  // of references: target, value
+  std::deque<Json> keys_;  // as values; kept, since done_ knows values by their addresses
 };
 
 }  // namespace
 
-Verdict validate(const Schema& schema, const Json& value, size_t n_open) {
-  return Validator(schema).run(schema.root(), value, n_open, 0).verdict;
+Verdict validate(const Schema& schema, const Json& value, size_t n_open, int64_t* steps) {
+  return Validator(schema, steps).verdict_of(schema.root(), value, n_open);
 }
 
-Verdict validate_part(const Schema& schema, const Json& part, const Json& value) {
-  return Validator(schema).run(part, value, 0, 0).verdict;
+Verdict validate_part(const Schema& schema, const Json& part, const Json& value, int64_t* steps) {
+  return Validator(schema, steps).verdict_of(part, value, 0);
+}
+
+Verdict validate(const Schema& schema, const Json& value, size_t n_open) {
+  int64_t steps = kUnhurriedSteps;
+  return validate(schema, value, n_open, &steps);
+}
+
+Verdict ReplyValidator::check(const Schema& schema, const Json& value, size_t n_open) {
+  const int64_t left = n_open > 0 ? left_ - limits_.whole : left_;
+  int64_t steps = std::clamp<int64_t>(left, 0, limits_.check);
+  const int64_t before = steps;
+  const Verdict found = validate(schema, value, n_open, &steps);
+  left_ -= before - steps;
+  return found;
 }
 
 }  // namespace tempo9::grammar
