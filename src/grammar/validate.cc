@@ -68,6 +68,8 @@ bool is_multiple(const Json& value, const Json& of) {
 }
 
 int64_t integer_of(const Json& value) {
+  if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
+    return INT64_MAX;
   return value.is_number_float() ? static_cast<int64_t>(value.get<double>()) : value.get<int64_t>();
 }
 

@@ -114,6 +114,12 @@ TEST(Validate, UniqueItemsCostInProportion) {
   }
 }
 
+TEST(Validate, CountsBeyondAllIntegersAreTheLargest) {
+  EXPECT_EQ(of(R"({"items":{"maxLength":18446744073709551615}})", R"(["x"])"), Verdict::kYes);
+  EXPECT_EQ(of(R"({"maxItems":18446744073709551615})", "[1]"), Verdict::kYes);
+  EXPECT_EQ(of(R"({"minItems":18446744073709551615})", "[1]"), Verdict::kNo);
+}
+
 TEST(ReplyValidator, AReplyHoldsOthersUpOnlySoLong) {
   std::string branches = R"({"const":-1})";
   for (int i = 0; i < 5000; ++i) branches += fmt::format(R"(,{{"const":{}}})", -2 - i);
