@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -106,8 +105,6 @@ Status fetch(const store::RemoteModel& model, const std::string& folder, unsigne
                          .sha256 = file.sha256,
                          .n_connections = n_connections,
                          .progress = [&line](uint64_t n_done) { line.show(n_done); }};
-    std::error_code ignored;
-    if (std::filesystem::file_size(what.path, ignored) == file.n_bytes && !ignored) continue;
     T9_TRY(store::download(what));
   }
   return {};

@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace tempo9::store {
@@ -34,6 +35,7 @@ class Fd {
   ~Fd() {
     if (fd_ >= 0) ::close(fd_);
   }
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Fd(const Fd&) = delete;
   Fd& operator=(const Fd&) = delete;
   int get() const { return fd_; }
@@ -241,7 +243,7 @@ uint64_t bytes_on_disk(int fd) {
 
 Status fetch_all(const Download& what, int fd) {
   Pieces pieces(what, what.path + ".part.json");
-  pieces.load();
+  if (!what.sha256.empty()) pieces.load();  // else nobody could tell whether they fit together
   T9_TRY(const RangeOutcome outcome, Transfer(what, fd, &pieces).run());
   if (outcome == RangeOutcome::kWhole) return {};
   Download whole = what;
@@ -252,6 +254,31 @@ Status fetch_all(const Download& what, int fd) {
   if (second == RangeOutcome::kWhole) return {};
   return make_error(ErrorCode::kIo,
                     "{}: broke off, and this server cannot go on from there; try again", what.path);
+}
+
+// The file at path, made if need be.
+Result<Fd> open_locked(const std::string& path) {
+  while (true) {
+    Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    if (fd.get() < 0) return io_error(path, "open it");
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+      return make_error(ErrorCode::kIo, "{}: another process is fetching it", path);
+    }
+    // Whoever had the lock until just now may have renamed or removed what was opened.
+    struct stat held{}, there{};
+    if (::fstat(fd.get(), &held) != 0) return io_error(path, "look at it");
+    const bool is_there = ::stat(path.c_str(), &there) == 0;
+    if (is_there && there.st_dev == held.st_dev && there.st_ino == held.st_ino) return fd;
+  }
+}
+
+// What lies there already is what is wanted. Its size alone does not say so.
+Result<bool> is_whole(const Download& what) {
+  std::error_code error;
+  const auto n_bytes = fs::file_size(what.path, error);
+  if (error || n_bytes != what.n_bytes || what.sha256.empty()) return false;
+  T9_TRY(const std::string found, sha256_of(what.path));
+  return found == what.sha256;
 }
 
 }  // namespace
@@ -279,33 +306,35 @@ Result<std::string> sha256_of(const std::string& path) {
 
 Status download(const Download& what) {
   const std::string part = what.path + ".part";
-  {
-    const Fd fd(::open(part.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-    if (fd.get() < 0) return io_error(part, "open it");
-    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-      return make_error(ErrorCode::kIo, "{}: another process is fetching it", part);
-    }
-    T9_TRY(check_room(what, bytes_on_disk(fd.get())));
-    if (::ftruncate(fd.get(), static_cast<off_t>(what.n_bytes)) != 0) {
-      return io_error(part, "make room for it");
-    }
-    T9_TRY(fetch_all(what, fd.get()));
-    if (::fsync(fd.get()) != 0) return io_error(part, "write it");
-  }
+  // Locked until the end: nobody else writes, checks or renames it.
+  T9_TRY(const Fd fd, open_locked(part));
   std::error_code error;
+  T9_TRY(const bool is_there, is_whole(what));
+  if (is_there) {
+    fs::remove(part + ".json", error);
+    fs::remove(part, error);
+    return {};
+  }
+  T9_TRY(check_room(what, bytes_on_disk(fd.get())));
+  if (::ftruncate(fd.get(), static_cast<off_t>(what.n_bytes)) != 0) {
+    return io_error(part, "make room for it");
+  }
+  T9_TRY(fetch_all(what, fd.get()));
+  if (::fsync(fd.get()) != 0) return io_error(part, "write it");
   if (!what.sha256.empty()) {
     T9_TRY(const std::string found, sha256_of(part));
     if (found != what.sha256) {
-      fs::remove(part, error);
       fs::remove(part + ".json", error);
+      fs::remove(part, error);
       return make_error(ErrorCode::kCorrupt,
                         "{}: found SHA-256 {}, expected {}; what came was removed", what.path,
                         found, what.sha256);
     }
   }
+  // First what says which pieces are there: a new .part must not be taken for this one.
+  fs::remove(part + ".json", error);
   fs::rename(part, what.path, error);
   if (error) return make_error(ErrorCode::kIo, "{}: {}", what.path, error.message());
-  fs::remove(part + ".json", error);
   return {};
 }
 

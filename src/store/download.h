@@ -23,7 +23,8 @@ struct Download {
 };
 
 // Until it is whole it is path + ".part", beside it ".part.json" says which pieces are there. What
-// is killed goes on from there, if the server still says the same size and hash.
+// is killed goes on from there, if the server still says the same size and hash; without a hash it
+// starts again. Nothing is fetched if a file of that size and hash is at path.
 // Errors: kIo (no room, cannot write, no answer after several tries, another process has it),
 // kCorrupt (another hash: what came is removed), as http_get_range.
 Status download(const Download& what);
