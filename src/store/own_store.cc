@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -59,11 +60,38 @@ std::vector<OwnModel> OwnStore::list() const {
   return models;
 }
 
-Result<OwnModel> OwnStore::find(std::string_view name) const {
+std::vector<OwnModel> OwnStore::list_broken() const {
+  std::map<fs::path, OwnModel> by_folder;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder_, fs::directory_options::skip_permission_denied,
+                                         error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    std::error_code ignored;
+    // A name has a variant, so a model lies two folders deep at least.
+    if (entry.depth() < 2 || !entry->is_regular_file(ignored)) continue;
+    const fs::path folder = entry->path().parent_path();
+    OwnModel& model = by_folder[folder];
+    model.path = entry->path().string();
+    const auto n_bytes = entry->file_size(ignored);
+    if (!ignored) model.n_bytes += n_bytes;
+  }
+  std::vector<OwnModel> models;
+  for (auto& [folder, model] : by_folder) {
+    if (read(folder / kDescription)) continue;
+    model.name = folder.parent_path().lexically_relative(folder_).generic_string() + ":" +
+                 folder.filename().string();
+    models.push_back(std::move(model));
+  }
+  return models;
+}
+
+Result<OwnModel> OwnStore::find(std::string_view name) const { return pick(list(), name); }
+
+Result<OwnModel> OwnStore::pick(std::vector<OwnModel> models, std::string_view name) const {
   const std::string wanted = lower(name);
   std::vector<OwnModel> fitting;
   std::vector<std::string> names;
-  for (OwnModel& model : list()) {
+  for (OwnModel& model : models) {
     const std::string full = lower(model.name);
     if (full == wanted) return model;
     names.push_back(model.name);
@@ -108,17 +136,31 @@ Result<OwnModel> OwnStore::finish(const RemoteModel& model) const {
 }
 
 Result<OwnModel> OwnStore::remove(std::string_view name) const {
-  T9_TRY(OwnModel model, find(name));
+  auto model = find(name);
+  if (!model && model.error().code == ErrorCode::kNotFound) {
+    auto broken = pick(list_broken(), name);
+    if (broken || broken.error().code != ErrorCode::kNotFound) model = std::move(broken);
+  }
+  if (!model) return model;
   std::error_code error;
-  fs::path folder = fs::path(model.path).parent_path();
+  fs::path folder = fs::path(model->path).parent_path();
   fs::remove(folder / kDescription, error);  // first: half a model is none
-  if (!error) fs::remove_all(folder, error);
+  // Its files alone: the folders below are other models'.
+  std::vector<fs::path> files;
+  fs::directory_iterator entry;
+  if (!error) entry = fs::directory_iterator(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    std::error_code ignored;
+    if (!entry->is_directory(ignored)) files.push_back(entry->path());
+  }
+  for (const fs::path& file : files) {
+    if (!error) fs::remove(file, error);
+  }
   if (error) {
     return make_error(ErrorCode::kIo, "{}: cannot remove it: {}", folder.string(), error.message());
   }
   // Folders that hold nothing any more; one that does refuses to go.
-  for (folder = folder.parent_path(); folder != fs::path(folder_) && !error;
-       folder = folder.parent_path()) {
+  for (; folder != fs::path(folder_) && !error; folder = folder.parent_path()) {
     fs::remove(folder, error);
   }
   return model;

@@ -34,10 +34,15 @@ class OwnStore {
   Result<std::string> prepare(const RemoteModel& model) const;
   // All files are there: from now on it is listed. Errors: kIo.
   Result<OwnModel> finish(const RemoteModel& model) const;
-  // Removes a model. Errors: as find, kIo.
+  // Removes a model, or what is there of one that is not whole. Errors: as find, kIo.
   Result<OwnModel> remove(std::string_view name) const;
 
  private:
+  // Folders with files and no whole model in them: a fetch that broke off. path is one of the
+  // files.
+  std::vector<OwnModel> list_broken() const;
+  Result<OwnModel> pick(std::vector<OwnModel> models, std::string_view name) const;
+
   std::string folder_;
 };
 

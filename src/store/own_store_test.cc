@@ -62,5 +62,44 @@ TEST_F(OwnStoreTest, RemovingLeavesTheOthers) {
   EXPECT_FALSE(store_.remove("a/b"));
 }
 
+TEST_F(OwnStoreTest, WhatBrokeOffIsRemovedByItsName) {
+  const auto begin = [&](const std::string& name, std::vector<std::string> files) {
+    const auto folder = store_.prepare({.name = name, .files = {}, .headers = {}});
+    for (const std::string& file : files) std::ofstream(*folder + "/" + file) << "abc";
+  };
+  add("a/b:whole", {"x.gguf"});
+  begin("a/b:c",
+        {"x-00001-of-00002.gguf", "x-00002-of-00002.gguf.part", "x-00002-of-00002.gguf.part.json"});
+  begin("a/b:d", {"x.gguf.part"});
+  begin("tiny:latest", {"tiny-latest.gguf.part"});
+  EXPECT_EQ(store_.list().size(), 1u);
+  const auto removed = store_.remove("A/b:C");
+  ASSERT_TRUE(removed) << removed.error().message;
+  EXPECT_EQ(removed->name, "a/b:c");
+  EXPECT_EQ(removed->n_bytes, 9u);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/a/b/c"));
+  ASSERT_TRUE(store_.remove("tiny"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/tiny"));
+  ASSERT_TRUE(store_.remove("a/b")) << "a whole one comes first";
+  EXPECT_TRUE(store_.list().empty());
+  ASSERT_TRUE(store_.remove("a/b"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+}
+
+TEST_F(OwnStoreTest, RemovingTouchesNoFilesThatAreNoModels) {
+  // One model's folder may lie inside another's.
+  add("someone/x:Q4_0", {"x.gguf"});
+  add("someone:x", {"y.gguf"});
+  const auto mine = {folder_.path() + "/mine.gguf", folder_.path() + "/someone/mine.gguf"};
+  for (const std::string& file : mine) std::ofstream(file) << "mine";
+  ASSERT_TRUE(store_.remove("someone:x"));
+  EXPECT_EQ(store_.list().at(0).name, "someone/x:Q4_0");
+  ASSERT_TRUE(store_.remove("someone/x"));
+  for (const char* name : {"", ":", ".", "..", "../..", "/", "someone", ":someone", ".:someone"}) {
+    EXPECT_FALSE(store_.remove(name)) << name;
+  }
+  for (const std::string& file : mine) EXPECT_TRUE(std::filesystem::exists(file)) << file;
+}
+
 }  // namespace
 }  // namespace tempo9::store

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -84,23 +85,64 @@ def test_split_models_come_whole_and_in_order(hub, home):
     assert done.returncode == 1 and "part 2 of 3" in done.stderr
 
 
-def test_a_killed_pull_goes_on_where_it_was(hub, home):
-    data = weights(64 * MB)
-    hub.repos["o/big"] = {"big-Q4_0.gguf": data}
+def break_off(hub, home, name, n_bytes):
+    """Kills a pull once so many bytes were sent."""
     hub.delay = 0.004
-    process = subprocess.Popen([binary(), "pull", "o/big", "--connections", "2"], stderr=subprocess.DEVNULL,
+    process = subprocess.Popen([binary(), "pull", name, "--connections", "2"], stderr=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, env=clean_environment(HF_ENDPOINT=hub.url, **home))
     end = time.monotonic() + 30
-    while hub.bytes_sent < 36 * MB:
+    while hub.bytes_sent < n_bytes:
         assert time.monotonic() < end and process.poll() is None
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    hub.delay = 0
     assert listed(home) == {}
-    hub.delay, before = 0, hub.bytes_sent
+
+
+def test_a_killed_pull_goes_on_where_it_was(hub, home):
+    data = weights(64 * MB)
+    hub.repos["o/big"] = {"big-Q4_0.gguf": data}
+    break_off(hub, home, "o/big", 36 * MB)
+    before = hub.bytes_sent
     assert pull(hub, home, "o/big").returncode == 0
     assert open(listed(home)["o/big:Q4_0"], "rb").read() == data
     assert hub.bytes_sent - before <= 48 * MB, "a whole piece is not fetched twice"
+
+
+def test_a_killed_pull_starts_again_where_a_server_has_no_ranges(hub, home):
+    data = weights(64 * MB)
+    hub.repos["o/big"] = {"big-Q4_0.gguf": data}
+    break_off(hub, home, "o/big", 36 * MB)
+    hub.ranges = False
+    done = pull(hub, home, "o/big")
+    assert done.returncode == 0, done.stderr
+    assert open(listed(home)["o/big:Q4_0"], "rb").read() == data
+    paces = re.findall(r"([\d.]+) (\w+)/s", done.stderr)
+    assert paces and all(unit in ("KiB", "MiB", "GiB") and float(pace) < 1024 for pace, unit in paces), done.stderr
+
+
+def test_a_pull_that_broke_off_can_be_removed(hub, home, tmp_path):
+    hub.repos["o/big"] = {"big-Q4_0.gguf": weights(64 * MB), "big-Q8_0.gguf": weights(9)}
+    break_off(hub, home, "o/big:Q4_0", 20 * MB)
+    assert pull(hub, home, "o/big:Q8_0").returncode == 0
+    done = run_binary("rm", "o/big:q4_0", **home)
+    assert done.returncode == 0 and "removed o/big:Q4_0" in done.stdout, done.stderr
+    assert os.listdir(tmp_path / "data/tempo9/models/o/big") == ["Q8_0"]
+    assert run_binary("rm", "o/big:q4_0", **home).returncode == 1
+
+
+def test_a_damaged_file_of_the_same_size_is_not_the_model(hub, home, tmp_path):
+    parts = {f"M-Q4_0-0000{i}-of-00002.gguf": weights(100_000, i) for i in (1, 2)}
+    hub.repos["o/r"] = parts
+    folder = tmp_path / "data/tempo9/models/o/r/Q4_0"
+    folder.mkdir(parents=True)
+    whole, damaged = parts
+    (folder / whole).write_bytes(parts[whole])
+    (folder / damaged).write_bytes(bytes(100_000))
+    assert pull(hub, home, "o/r:Q4_0").returncode == 0
+    assert {name: (folder / name).read_bytes() for name in parts} == parts
+    assert {path for path, _, _ in hub.files_seen} == {f"/o/r/{damaged}"}, "the whole one is not fetched again"
 
 
 @pytest.mark.parametrize("fault", ["cut", "busy", "no ranges"])
