@@ -180,8 +180,10 @@ int run_list(const std::vector<std::string>& args, const Environment& environmen
 
 int run_rm(const std::vector<std::string>& args, const Environment& environment) {
   std::string name;
-  CLI::App app("Removes a model that `tempo9 pull` fetched. Other stores are not touched.",
-               "tempo9 rm");
+  CLI::App app(
+      "Removes a model that `tempo9 pull` fetched, or what is there of one that broke off. Other "
+      "stores are not touched.",
+      "tempo9 rm");
   app.add_option("model", name, "as `tempo9 list` shows it")->required()->type_name("NAME");
   const auto goes_on = parse_arguments(app, args);
   if (!goes_on) return report(goes_on.error().message, kExitUsage);
