@@ -30,7 +30,8 @@ class ProgressLine {
 
   void show(uint64_t n_done) {
     const auto now = Clock::now();
-    if (n_first_ == kNone) n_first_ = n_done, began_ = now;
+    // Fewer than at first: without ranges it starts again.
+    if (n_first_ == kNone || n_done < n_first_) n_first_ = n_done, began_ = now;
     const uint64_t percent = n_bytes_ == 0 ? 100 : n_done * 100 / n_bytes_;
     if (is_terminal_) {
       const bool is_last = n_done == n_bytes_;
