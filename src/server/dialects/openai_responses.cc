@@ -7,6 +7,7 @@
 
 #include "server/chat_job.h"
 #include "server/dialects/openai_responses_input.h"
+#include "server/dialects/openai_responses_items.h"
 #include "server/errors.h"
 
 namespace tempo9::server::openai {
@@ -89,27 +90,12 @@ void refuse_unavailable(Fields& fields) {
 
 // --- items
 
-std::optional<Json> find_stored_item(const Service& service, const std::string& id) {
-  const auto stored = service.responses().find_item(id);
-  if (stored == nullptr) return std::nullopt;
-  for (const Json& items :
-       {Json::parse(stored->items), Json::parse(stored->response).value("output", Json())}) {
-    for (const Json& item : items) {
-      if (field_of(item, "id") == id) return item;
-    }
-  }
-  return std::nullopt;
-}
-
 // An item as the store keeps it and input_items shows it: itself where it was a reference, with an
 // id, and content as parts.
-Json stored_item(const Json& item, const Service& service) {
-  Json out = item;
-  const Json type = field_of(item, "type");
-  if (const Json& id = field_of(item, "id");
-      id.is_string() && (type == "item_reference" || (type.is_null() && !item.contains("role")))) {
-    if (auto found = find_stored_item(service, id.get<std::string>())) out = std::move(*found);
-  }
+Json stored_item(const Json& item, const Service& service, const StoredItems& stored) {
+  const auto id = referenced_id(item);
+  const Json* found = id ? stored.find(*id) : nullptr;
+  Json out = found != nullptr ? *found : item;
   if (field_of(out, "type").is_null()) out["type"] = "message";
   const bool is_message = out["type"] == "message";
   if (!field_of(out, "id").is_string()) out["id"] = service.make_id(is_message ? "msg_" : "item_");
@@ -170,10 +156,13 @@ Status read_conversation(Fields& fields, const Json& body, const Service& servic
     return make_error(ErrorCode::kInvalidArgument,
                       "input: found nothing, expected a string or an array of items");
   }
+  const Json& instructions = field_of(body, "instructions");
+  StoredItems stored;
+  stored.add(instructions, service.responses());
+  stored.add(input, service.responses());
   ItemReader reader(
-      &reply->tools, [&service](const std::string& id) { return find_stored_item(service, id); },
-      &out->warnings);
-  T9_TRY(read_items(field_of(body, "instructions"), "instructions", "system", &reader));
+      &reply->tools, [&stored](const std::string& id) { return stored.find(id); }, &out->warnings);
+  T9_TRY(read_items(instructions, "instructions", "system", &reader));
   T9_TRY(read_items(earlier, "previous_response_id", "user", &reader));
   T9_TRY(read_items(input, "input", "user", &reader));
   out->input.messages = std::move(reader.messages());
@@ -187,10 +176,10 @@ Status read_conversation(Fields& fields, const Json& body, const Service& servic
   if (!reply->store) return {};
   reply->items = earlier;
   if (input.is_string()) {
-    reply->items.push_back(
-        stored_item(Json{{"role", "user"}, {"content", input}, {"type", "message"}}, service));
+    reply->items.push_back(stored_item(
+        Json{{"role", "user"}, {"content", input}, {"type", "message"}}, service, stored));
   } else if (input.is_array()) {
-    for (const Json& item : input) reply->items.push_back(stored_item(item, service));
+    for (const Json& item : input) reply->items.push_back(stored_item(item, service, stored));
   }
   return {};
 }

@@ -106,8 +106,8 @@ Status ItemReader::read(const Json& item, const std::string& where) {
   if (type != "item_reference") return read_as(type, item, where);
 
   T9_TRY(const std::string id, string_at(item, "id", where));
-  const std::optional<Json> found = lookup_ ? lookup_(id) : std::nullopt;
-  if (!found) {
+  const Json* found = lookup_ ? lookup_(id) : nullptr;
+  if (found == nullptr) {
     return make_error(
         ErrorCode::kNotFound,
         "{}.id: found {}, which is no item of a stored response; send the item itself", where,

@@ -22,7 +22,7 @@ std::optional<std::string> decode_reasoning(const std::string& encrypted);
 class ItemReader {
  public:
   // By an item's id; null: not known. tools and warnings must outlive the reader.
-  using Lookup = std::function<std::optional<Json>(const std::string& id)>;
+  using Lookup = std::function<const Json*(const std::string& id)>;
   ItemReader(ResponseTools* tools, Lookup lookup, std::vector<std::string>* warnings)
       : tools_(*tools), lookup_(std::move(lookup)), warnings_(*warnings) {}
 

@@ -123,10 +123,8 @@ TEST(ItemReader, HostedItemsAreSkippedWithOneWarningAKind) {
 }
 
 TEST(ItemReader, ReferencesAreLookedUp) {
-  const auto lookup = [](const std::string& id) -> std::optional<Json> {
-    if (id != "msg_1") return std::nullopt;
-    return Json{{"type", "message"}, {"role", "assistant"}, {"content", "kept"}};
-  };
+  const Json kept{{"type", "message"}, {"role", "assistant"}, {"content", "kept"}};
+  const auto lookup = [&](const std::string& id) { return id == "msg_1" ? &kept : nullptr; };
   const auto got = read(R"([{"type": "item_reference", "id": "msg_1"}, {"id": "msg_1"}])", lookup);
   ASSERT_EQ(got.messages.size(), 2u);
   EXPECT_EQ(got.messages[0].text, "kept");
@@ -134,9 +132,8 @@ TEST(ItemReader, ReferencesAreLookedUp) {
   ASSERT_FALSE(missing.status);
   EXPECT_EQ(missing.status.error().code, ErrorCode::kNotFound);
   // A stored item cannot send the reader round in circles.
-  const auto circle = read(R"([{"id": "a"}])", [](const std::string&) -> std::optional<Json> {
-    return Json{{"type", "item_reference"}, {"id", "a"}};
-  });
+  const Json itself{{"type", "item_reference"}, {"id", "a"}};
+  const auto circle = read(R"([{"id": "a"}])", [&](const std::string&) { return &itself; });
   EXPECT_FALSE(circle.status);
 }
 

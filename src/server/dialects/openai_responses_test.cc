@@ -124,6 +124,24 @@ TEST_F(ResponsesTest, EarlierResponsesAreGoneOnFrom) {
   EXPECT_EQ(exchanges_.back()->response->status, 404);
 }
 
+// As the API keeps them: what was referred to is stored as the item itself.
+TEST_F(ResponsesTest, ReferencesStandForTheItemsOfEarlierResponses) {
+  const Json first = reply(R"("input": "one")", "two");
+  const std::string id = first["output"][0]["id"];
+  const Json second =
+      reply(fmt::format(R"("input": [{{"role": "user", "content": "again"}}, {{"id": "{}"}}])", id),
+            "ok");
+  EXPECT_EQ(prompt(1),
+            "<|im_start|>user\nagain<|im_end|>\n<|im_start|>assistant\ntwo<|im_end|>\n"
+            "<|im_start|>assistant\n");
+  auto items =
+      ask({.method = "GET",
+           .path = fmt::format("/v1/responses/{}/input_items", second["id"].get<std::string>()),
+           .query = "order=asc"});
+  get_response(service_, items);
+  EXPECT_EQ(body(*items)["data"][1], first["output"][0]);
+}
+
 TEST_F(ResponsesTest, StoredOnesAreShownAndDeleted) {
   const Json made = reply(R"("input": ["x"])", "");
   EXPECT_EQ(made["error"]["param"], "input[0]");
