@@ -41,11 +41,16 @@ Json query_json(const http::Exchange& exchange) {
   for (auto& [name, value] : http::query_fields(exchange.request().query)) {
     const Json parsed = Json::parse(value, nullptr, false);
     const bool is_word = parsed.is_number_integer() || parsed.is_boolean();
-    if (name.ends_with("[]")) {
-      name.resize(name.size() - 2);
-      out[name].push_back(value);
+    const bool is_list = name.ends_with("[]");
+    if (is_list) name.resize(name.size() - 2);
+    Json& field = out[name];
+    if (is_list && !field.is_array()) {
+      field = field.is_null() ? Json::array() : Json::array({std::move(field)});
+    }
+    if (field.is_array()) {
+      field.push_back(value);
     } else {
-      out[name] = is_word ? parsed : Json(value);
+      field = is_word ? parsed : Json(value);
     }
   }
   return out;

@@ -156,6 +156,17 @@ TEST_F(ResponsesTest, StoredOnesAreShownAndDeleted) {
   auto page = ask({.method = "GET", .path = path + "/input_items", .query = "limit=x"});
   get_response(service_, page);
   EXPECT_EQ(page->response->status, 400);
+  for (const char* query : {"include=a&include[]=b", "include[]=a&include=b", "include[]=a",
+                            "include=a&include=b", "include[]=a&include[]=b"}) {
+    auto listed = ask({.method = "GET", .path = path + "/input_items", .query = query});
+    get_response(service_, listed);
+    EXPECT_EQ(body(*listed)["data"].size(), 1u) << query;
+  }
+  for (const char* query : {"limit=1&limit[]=2", "limit[]=1&limit=2", "order[]=asc"}) {
+    auto listed = ask({.method = "GET", .path = path + "/input_items", .query = query});
+    get_response(service_, listed);
+    EXPECT_EQ(listed->response->status, 400) << query;
+  }
   auto again = ask({.method = "GET", .path = path, .query = "stream=true&starting_after=0"});
   get_response(service_, again);
   EXPECT_TRUE(again->stream.starts_with("event: response.in_progress\n")) << again->stream;
