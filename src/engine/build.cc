@@ -147,6 +147,7 @@ Result<EngineParts> build_script_parts(const EngineOptions& options) {
     T9_TRY(OpenFile open, open_file(options.model_path));
     parts.tokenizer = std::move(open.tokenizer);
     parts.info = std::move(open.info);
+    parts.files = open.file.shard_paths();
     declared = models::context_length(open.file).value_or(declared);
   }
   // Page numbers cost next to nothing: as many as could ever be asked for.
@@ -217,6 +218,7 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   parts.loop.memory_reserve = memory_limit() / kReservedShare;
 
   parts.info = std::move(open.info);
+  parts.files = open.file.shard_paths();
   parts.info.max_length = capacity.length.max_length;
   parts.info.warning = capacity.length.warning;
   parts.info.backend = std::string(backend->name());
@@ -256,6 +258,7 @@ namespace {
 
 // The same file as at the start: vocabulary and template were taken from that one.
 struct FileStamp {
+  std::string path;
   std::filesystem::file_time_type written;
   uintmax_t n_bytes = 0;
   bool operator==(const FileStamp&) const = default;
@@ -263,10 +266,21 @@ struct FileStamp {
 
 FileStamp stamp_of(const std::string& path) {
   std::error_code ignored;
-  FileStamp stamp;
+  FileStamp stamp{.path = path, .written = {}, .n_bytes = 0};
   stamp.written = std::filesystem::last_write_time(path, ignored);
   stamp.n_bytes = std::filesystem::file_size(path, ignored);
   return stamp;
+}
+
+Status check_unchanged(const std::vector<FileStamp>& stamps) {
+  for (const FileStamp& stamp : stamps) {
+    if (stamp_of(stamp.path) == stamp) continue;
+    return make_error(ErrorCode::kIo,
+                      "{}: was changed since the server started, so it is not loaded again; "
+                      "restart the server",
+                      stamp.path);
+  }
+  return {};
 }
 
 Result<EngineParts> build_parts(const EngineOptions& options) {
@@ -279,14 +293,11 @@ std::unique_ptr<Engine> make_idle_engine(const EngineOptions& options, EnginePar
   idle.n_ids = parts.n_ids;
   idle.idle_time = options.idle_unload;
   idle.clock = std::make_unique<SteadyClock>();
+  std::vector<FileStamp> stamps;
+  for (const std::string& path : parts.files) stamps.push_back(stamp_of(path));
   idle.load = [options, tokenizer = parts.tokenizer,
-               stamp = stamp_of(options.model_path)]() -> Result<std::unique_ptr<Engine>> {
-    if (stamp_of(options.model_path) != stamp) {
-      return make_error(ErrorCode::kIo,
-                        "{}: was changed since the server started, so it is not loaded again; "
-                        "restart the server",
-                        options.model_path);
-    }
+               stamps = std::move(stamps)]() -> Result<std::unique_ptr<Engine>> {
+    T9_TRY(check_unchanged(stamps));
     T9_TRY(EngineParts again, build_parts(options));
     // One copy is enough, but for a script's executor, which points to the one of its parts.
     if (options.script_path.empty()) again.tokenizer = tokenizer;

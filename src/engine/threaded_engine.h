@@ -20,7 +20,8 @@ namespace tempo9::engine {
 // Everything that an engine is made of. In order: what is lower may point to what is above it.
 struct EngineParts {
   ModelInfo info;
-  uint32_t n_ids = 0;  // prompt token ids are below it
+  std::vector<std::string> files;  // of the model: all shards
+  uint32_t n_ids = 0;              // prompt token ids are below it
   StepLoopOptions loop;
   std::unique_ptr<Clock> clock;
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
