@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <exception>
 #include <utility>
 
 #include "engine/validate.h"
@@ -30,6 +31,18 @@ void end(const EventSink& sink, Event::Finish finish) {
   Event event;
   event.finish = std::move(finish);
   sink(std::move(event));
+}
+
+// Libraries throw when memory or threads run out.
+Result<std::unique_ptr<Engine>> load_or_error(const IdleEngineParts& parts) {
+  try {
+    return parts.load();
+  } catch (const std::exception& exception) {
+    return make_error(ErrorCode::kResourceExhausted, "the model cannot be loaded again now: {}",
+                      exception.what());
+  } catch (...) {
+    return make_error(ErrorCode::kResourceExhausted, "the model cannot be loaded again now");
+  }
 }
 
 }  // namespace
@@ -146,7 +159,7 @@ void IdleEngine::unload(std::unique_lock<std::mutex>& lock) {
 
 void IdleEngine::load(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
-  Result<std::unique_ptr<Engine>> engine = parts_.load();
+  Result<std::unique_ptr<Engine>> engine = load_or_error(parts_);
   lock.lock();
   std::map<RequestId, Waiting> waiting;
   waiting.swap(waiting_);

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <future>
+#include <new>
+#include <system_error>
 
 #include "engine/testing/fake_clock.h"
 
@@ -135,6 +138,27 @@ TEST_F(IdleEngineTest, ALoadThatFailsIsEachWaitersErrorAndIsTriedAgain) {
     EXPECT_EQ(n_loads_, i);
   }
   load_fails_ = false;
+  EXPECT_EQ(ask(&engine).reason, FinishReason::kStop);
+}
+
+TEST_F(IdleEngineTest, ALoadThatThrowsIsAnErrorAndNotTheEnd) {
+  const std::function<void()> kThrowers[] = {
+      [] { throw std::bad_alloc(); },
+      [] { throw std::system_error(EAGAIN, std::generic_category(), "no thread"); },
+      [] { throw 5; }, [] {}};
+  std::atomic<size_t> n_thrown = 0;
+  IdleEngineParts with = parts();
+  with.load = [&, load = with.load] {
+    kThrowers[n_thrown]();
+    return load();
+  };
+  IdleEngine engine(std::move(with));
+  wait_until_unloaded(engine);
+  for (; n_thrown < 3; ++n_thrown) {
+    const Event::Finish finish = ask(&engine);
+    ASSERT_EQ(finish.reason, FinishReason::kError);
+    EXPECT_EQ(finish.error->code, ErrorCode::kResourceExhausted) << finish.error->message;
+  }
   EXPECT_EQ(ask(&engine).reason, FinishReason::kStop);
 }
 
