@@ -34,6 +34,10 @@ Result<std::string> string_field(const Json& object, const char* key, const std:
   return it->get<std::string>();
 }
 
+bool is_blank(const std::string& text) {
+  return text.find_first_not_of(" \t\r\n") == std::string::npos;
+}
+
 Result<ContentPart> part_from_json(const Json& value, const std::string& where) {
   ContentPart part;
   if (value.is_string()) {
@@ -50,7 +54,12 @@ Result<ContentPart> part_from_json(const Json& value, const std::string& where) 
     return invalid(where + ".type", "missing; expected \"text\" or another kind of part");
   part.raw = value;
   part.raw.erase("cache_control");
-  if (part.type == "text") {
+  if (part.type == "refusal") {
+    // What the assistant said in place of an answer.
+    T9_TRY(part.text, string_field(value, "refusal", where));
+    part.type = "text";
+    part.raw = {{"type", "text"}, {"text", part.text}};
+  } else if (part.type == "text") {
     part.raw["type"] = "text";
     if (!value.contains("text")) return invalid(where + ".text", "missing");
     T9_TRY(part.text, string_field(value, "text", where));
@@ -81,6 +90,9 @@ Result<ToolCall> call_from_json(const Json& value, const std::string& where) {
     return invalid(at + ".name", "missing; expected the name of the tool that was called");
   auto arguments = function.find("arguments");
   if (arguments == function.end() || arguments->is_null()) {
+    call.arguments = Json::object();
+  } else if (arguments->is_string() && is_blank(arguments->get_ref<const std::string&>())) {
+    // What clients that join a stream's pieces keep of a call without arguments.
     call.arguments = Json::object();
   } else if (arguments->is_string() || arguments->is_object()) {
     call.arguments = *arguments;
@@ -147,9 +159,14 @@ Result<Message> message_from_json(const Json& value, const std::string& where) {
       message.tool_calls.push_back(std::move(call));
     }
   }
-  constexpr std::array<std::string_view, 7> kKnown = {
+  if (auto call = value.find("function_call"); call != value.end() && !call->is_null()) {
+    // The only call of a message, before there were tool_calls.
+    T9_TRY(ToolCall only, call_from_json(*call, where + ".function_call"));
+    message.tool_calls.push_back(std::move(only));
+  }
+  constexpr std::array<std::string_view, 8> kKnown = {
       "role",         "content", "reasoning_content", "tool_calls",
-      "tool_call_id", "name",    "cache_control"};
+      "tool_call_id", "name",    "function_call",     "cache_control"};
   for (const auto& [key, field] : value.items()) {
     if (key != "cache_control") message.keys.push_back(key);
     if (std::find(kKnown.begin(), kKnown.end(), key) == kKnown.end()) message.extra[key] = field;

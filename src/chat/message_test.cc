@@ -44,6 +44,28 @@ TEST(Message, ReadsEveryShapeOfContent) {
   EXPECT_TRUE(m[5].content_null);
 }
 
+// OpenAI's API reference: parts of an assistant's message may be refusals, "function_call" is the
+// deprecated form of "tool_calls".
+TEST(Message, ReadsRefusalsAndTheOldFormOfCalls) {
+  auto messages = messages_from_json(Json::parse(R"([
+    {"role": "assistant", "content": [{"type": "refusal", "refusal": "I cannot."}]},
+    {"role": "assistant", "content": null, "function_call": {"name": "f", "arguments": "{\"a\": 1}"}},
+    {"role": "assistant", "content": "x", "function_call": null},
+    {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": ""}}]}])"));
+  ASSERT_TRUE(messages) << messages.error().message;
+  const auto& m = *messages;
+  EXPECT_EQ(m[0].joined_text(), "I cannot.");
+  EXPECT_FALSE(m[0].has_parts_beside_text());
+  ASSERT_EQ(m[1].tool_calls.size(), 1u);
+  EXPECT_EQ(m[1].tool_calls[0].name, "f");
+  EXPECT_EQ(m[1].tool_calls[0].arguments, "{\"a\": 1}");
+  EXPECT_TRUE(m[1].extra.empty()) << m[1].extra.dump();
+  EXPECT_TRUE(m[2].tool_calls.empty());
+  EXPECT_EQ(m[3].tool_calls.at(0).arguments, Json::object());
+  EXPECT_THAT(error_of(R"([{"role":"assistant","function_call":{"arguments":"{}"}}])"),
+              HasSubstr("messages[0].function_call.name"));
+}
+
 TEST(Message, ErrorsNameThePlace) {
   EXPECT_THAT(error_of("{}"), HasSubstr("messages"));
   EXPECT_THAT(error_of("[]"), HasSubstr("empty"));

@@ -134,6 +134,10 @@ class Serving {
     error_code error;
     signals_.add(SIGINT, error);
     signals_.add(SIGTERM, error);
+    // A closed terminal ends the server as tidily; what nohup started goes on.
+    struct sigaction hangup = {};
+    if (::sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+      signals_.add(SIGHUP, error);
     if (!options_.chat_template_file.empty()) {
       T9_TRY(service_.template_source,
              read_template("--chat-template-file", options_.chat_template_file));
@@ -211,14 +215,15 @@ class Serving {
   }
 
   void wait_for_signal() {
-    signals_.async_wait([this](error_code error, int) {
+    signals_.async_wait([this](error_code error, int signal) {
       if (error) return;
       if (engine_ == nullptr) {
         // The loader cannot be interrupted, and has written nothing that matters.
         std::fflush(nullptr);
         std::_Exit(kExitOk);
       }
-      if (draining_) return end();  // the second one means now
+      // The second one means now, but a terminal and its shell may both say that it closes.
+      if (draining_) return signal == SIGHUP ? wait_for_signal() : end();
       draining_ = true;
       options_.server.log->write(server::LogLevel::kInfo, "draining",
                                  {{"limit_seconds", kDrainTime.count() / 1000}});

@@ -23,8 +23,8 @@ Status validate(const Params& params) {
     return make_error(ErrorCode::kInvalidArgument,
                       "top_k: found {}, expected -1 or 0 (all) or a positive number", p.top_k);
   }
-  if (!(p.top_p > 0.0f && p.top_p <= 1.0f)) {
-    return out_of_range("top_p", p.top_p, "(0, 1]");
+  if (!(p.top_p >= 0.0f && p.top_p <= 1.0f)) {
+    return out_of_range("top_p", p.top_p, "[0, 1]");
   }
   if (!(p.min_p >= 0.0f && p.min_p <= 1.0f)) {
     return out_of_range("min_p", p.min_p, "[0, 1]");

@@ -13,7 +13,7 @@ namespace tempo9::sampling {
 struct Params {
   float temperature = 1.0f;                                // 0: greedy. [0, 100]
   int32_t top_k = 0;                                       // 0 or -1: all
-  float top_p = 1.0f;                                      // (0, 1]
+  float top_p = 1.0f;                                      // [0, 1]; 0: the likeliest alone
   float min_p = 0.0f;                                      // [0, 1]
   float repetition_penalty = 1.0f;                         // > 0; over prompt and reply
   float frequency_penalty = 0.0f;                          // [-2, 2]; over the reply

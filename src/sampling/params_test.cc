@@ -25,7 +25,7 @@ TEST(Params, EachFieldOutOfRangeIsNamed) {
       {{.temperature = kNan}, "temperature: found nan"},
       {{.temperature = 100.5f}, "temperature: found 100.5"},
       {{.top_k = -2}, "top_k: found -2"},
-      {{.top_p = 0.0f}, "top_p: found 0"},
+      {{.top_p = -0.5f}, "top_p: found -0.5"},
       {{.top_p = 1.01f}, "top_p: found 1.01"},
       {{.top_p = kNan}, "top_p"},
       {{.min_p = -0.5f}, "min_p: found -0.5"},

@@ -90,6 +90,7 @@ TEST(Sampler, TopPKeepsTheSmallestSetThatReachesIt) {
   expect_distribution(draw_with(0.9f), {0.15, 0.5, 0, 0.3});
   expect_distribution(draw_with(0.97f), kFour);
   expect_distribution(draw_with(1e-6f), {0, 1, 0, 0});
+  expect_distribution(draw_with(0.0f), {0, 1, 0, 0});
 }
 
 TEST(Sampler, MinPIsRelativeToTheMostLikely) {

@@ -72,12 +72,15 @@ Status replace_media(std::string_view field, std::vector<chat::Message>* message
   for (size_t i = 0; i < messages->size(); ++i) {
     for (size_t k = 0; k < (*messages)[i].parts.size(); ++k) {
       chat::ContentPart& part = (*messages)[i].parts[k];
-      if (!is_media(part.type)) continue;
+      if (part.type == "text") continue;
+      // Thinking and the like, under names of other servers.
+      if ((*messages)[i].role == "assistant" && !is_media(part.type)) continue;
       if (i == newest_user) {
-        return make_error(ErrorCode::kUnsupported,
-                          "{}[{}].content[{}]: found a part of type \"{}\", but the loaded "
-                          "model takes text only",
-                          field, i, k, part.type);
+        return make_error(
+            is_media(part.type) ? ErrorCode::kUnsupported : ErrorCode::kInvalidArgument,
+            "{}[{}].content[{}]: found a part of type \"{}\", but the loaded "
+            "model takes text only",
+            field, i, k, part.type);
       }
       part.text = media_note(part.type);
       part.type = "text";

@@ -26,9 +26,10 @@ struct ChatJob {
   std::optional<uint32_t> thinking_budget;  // tokens; none: thinking ends by itself
 };
 
-// Pictures and sounds: refused in the newest user message (kUnsupported; the message begins with
-// field); a note stands in for older ones, and for those in tool results, so that an agent's loop
-// goes on.
+// Pictures, sounds and parts of unknown types: refused in the newest user message (kUnsupported, or
+// kInvalidArgument for the unknown ones; the message begins with field); a note stands in for older
+// ones, and for those in tool results, so that an agent's loop goes on. The assistant's parts of
+// unknown types stay out of its text.
 Status replace_media(std::string_view field, std::vector<chat::Message>* messages);
 
 // The note: "[image left out: this model takes text only]".

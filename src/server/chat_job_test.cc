@@ -97,6 +97,25 @@ TEST(ReplaceMedia, TheNewestUserMessageIsRefusedOthersGetANote) {
   EXPECT_TRUE(status.error().message.starts_with("input[0].content[0]: "));
 }
 
+TEST(ReplaceMedia, PartsOfUnknownTypesAreNotLostInSilence) {
+  auto messages = chat::messages_from_json(Json::parse(R"([
+      {"role": "tool", "content": [{"type": "json", "json": {}}]},
+      {"role": "assistant", "content": [{"type": "thinking", "thinking": "t"}, {"type": "text", "text": "a"}]},
+      {"role": "user", "content": "x"}])"))
+                      .value();
+  ASSERT_TRUE(replace_media("messages", &messages));
+  EXPECT_NE(messages[0].joined_text().find("json left out"), std::string::npos);
+  EXPECT_EQ(messages[1].joined_text(), "a");
+  messages = chat::messages_from_json(
+                 Json::parse(R"([{"role": "user", "content": [{"type": "texts", "text": "x"}]}])"))
+                 .value();
+  const Status status = replace_media("messages", &messages);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(status.error().message.starts_with("messages[0].content[0]: "))
+      << status.error().message;
+}
+
 TEST(ApplyEffort, WordsToTemplateVariables) {
   Json kwargs = Json::object();
   ASSERT_TRUE(apply_effort("e", "none", &kwargs));

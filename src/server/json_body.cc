@@ -1,7 +1,9 @@
 #include "server/json_body.h"
 
+#include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace tempo9::server {
 namespace {
@@ -43,6 +45,40 @@ Status check_shape(std::string_view text) {
     }
   }
   return {};
+}
+
+// The UTF-16 unit that "\\uXXXX" at text[at] spells; nothing if there is none.
+std::optional<unsigned> escaped_unit(std::string_view text, size_t at) {
+  unsigned unit = 0;
+  if (text.substr(at, 2) != "\\u" || at + 6 > text.size()) return std::nullopt;
+  const char* const begin = text.data() + at + 2;
+  const auto [end, error] = std::from_chars(begin, begin + 4, unit, 16);
+  if (error != std::errc() || end != begin + 4) return std::nullopt;
+  return unit;
+}
+
+// Programs whose strings are UTF-16 cut them in the middle of a pair, and their JSON then spells
+// half a character. It stays in the client's history, so that refusing it would end the session;
+// it becomes U+FFFD, as where such a string is encoded (WHATWG Infra, "scalar value string").
+// Nothing: all pairs are whole.
+std::optional<std::string> mend_half_pairs(std::string_view text) {
+  const auto is_in = [](std::optional<unsigned> unit, unsigned low, unsigned high) {
+    return unit && *unit >= low && *unit <= high;
+  };
+  std::optional<std::string> mended;
+  size_t next = 0;
+  for (size_t i = text.find('\\'); i != std::string_view::npos; i = text.find('\\', next)) {
+    next = i + 2;
+    const auto unit = escaped_unit(text, i);
+    if (!is_in(unit, 0xD800, 0xDFFF)) continue;
+    if (*unit < 0xDC00 && is_in(escaped_unit(text, i + 6), 0xDC00, 0xDFFF)) {
+      next = i + 12;
+      continue;
+    }
+    if (!mended) mended = text;
+    mended->replace(i + 2, 4, "fffd");
+  }
+  return mended;
 }
 
 // The library's text between "syntax error" and the input that it quotes.
@@ -105,9 +141,10 @@ Result<Json> parse_body(std::string_view body) {
                       "request body: found byte 0x00 at offset {}, expected JSON", nul);
   }
   T9_TRY(check_shape(body));
+  const std::optional<std::string> mended = mend_half_pairs(body);
   Json value;
   try {
-    value = Json::parse(body);
+    value = Json::parse(mended ? std::string_view(*mended) : body);
   } catch (const Json::parse_error& error) {
     return make_error(ErrorCode::kInvalidArgument,
                       "request body: found invalid JSON at byte {} ({}), expected a JSON object",

@@ -309,7 +309,7 @@ def test_empty_tools_list(serve):
 
 
 @pytest.mark.parametrize("fields, param", [
-    ({"temperature": -1}, "temperature"), ({"top_p": 0}, "top_p"), ({"top_p": 1.5}, "top_p"),
+    ({"temperature": -1}, "temperature"), ({"top_p": -0.1}, "top_p"), ({"top_p": 1.5}, "top_p"),
     ({"frequency_penalty": 3}, "frequency_penalty"), ({"n": 0}, "n"), ({"top_logprobs": 2}, "top_logprobs"),
     ({"logit_bias": {"x": 1}}, "logit_bias"), ({"stop": ""}, "stop"), ({"max_tokens": "many"}, "max_tokens"),
     ({"messages": []}, "messages"), ({"messages": "hi"}, "messages"), ({"tool_choice": "required"}, "tool_choice"),

@@ -177,7 +177,7 @@ def test_length_above_the_context_warns_once(serve):
     assert server.process.stderr.read().count("warning") == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signals_let_replies_end(serve, number):
     server = serve([{"text": "x" * 40, "delay_ms": 25}])
     answers = []
@@ -190,6 +190,17 @@ def test_signals_let_replies_end(serve, number):
     assert server.process.wait(10) == 0
     ask.join()
     assert answers[0].json()["choices"][0]["message"]["content"] == "x" * 40
+
+
+def test_nohup_keeps_the_server(script):
+    old = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        server = Server("serve", "--script", script)
+    finally:
+        signal.signal(signal.SIGHUP, old)
+    server.process.send_signal(signal.SIGHUP)
+    assert httpx.get(server.url + "/health").json() == {"status": "ok"}
+    assert server.stop() == 0
 
 
 def test_signal_ends_long_replies_in_ten_seconds(serve):
