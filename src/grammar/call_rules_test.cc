@@ -89,5 +89,12 @@ TEST_F(CallRulesTest, NoReplyEndsInsideArguments) {
   EXPECT_TRUE(*constraint->accept(tokenizer_->eos()));
 }
 
+TEST_F(CallRulesTest, AReplyThatWasBegunForTheModelIsHeldFromThere) {
+  const auto list = begun_with(rules(false), "[\n  {\"name\": \"");
+  EXPECT_EQ(taken(list, R"(f", "arguments": {"town)"), R"(f", "arguments": {")");
+  EXPECT_EQ(taken(rules(false), R"(f", "arguments": {"town)"), R"(f", "arguments": {"town)");
+  EXPECT_FALSE(begun_with(rules(false), R"({"name": "f", "arguments": {"town)")->start());
+}
+
 }  // namespace
 }  // namespace tempo9::grammar

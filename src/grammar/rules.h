@@ -30,6 +30,9 @@ std::shared_ptr<const Rules> grammar_rules(Grammar grammar, NamedSchemas schemas
 // The reply keeps one of the two; both, while it can still become either.
 std::shared_ptr<const Rules> either(std::shared_ptr<const Rules> a, std::shared_ptr<const Rules> b);
 
+// The same rules, for a reply whose beginning stands in the prompt.
+std::shared_ptr<const Rules> begun_with(std::shared_ptr<const Rules> rules, std::string text);
+
 // The reply is free, until a call of one of these tools begins as {"name": "...", "arguments": in
 // a tag, in a fence or at the start of a line. From there on its arguments are the value that the
 // grammar's rule "value" (captured) writes; behind them it is free again.

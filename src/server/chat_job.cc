@@ -164,6 +164,11 @@ Status prepare_chat(const Service& service, chat::RenderInput input, const ToolC
   // A forced call has no thinking before it.
   if (job->thinking_budget && job->parser.opening.empty())
     limit_thinking(service, thinking, *job->thinking_budget, &job->request);
+  // Where each token is told to the client, what was written stays.
+  const bool may_begin_again = !forced && !job->one_call && !job->request.n_logprobs &&
+                               job->structure.kind == Structure::Kind::kNone &&
+                               !job->parser.parser.starts_in_thinking && !input.continue_final;
+  job->call_list = may_begin_again ? CallList::make(service, callable) : nullptr;
   job->request.prompt = service.encode(segments);
   job->request.spell_control = true;
   read_script_texts(input.messages, &job->request);

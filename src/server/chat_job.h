@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "base/result.h"
 #include "chat/chat.h"
 #include "engine/engine.h"
+#include "server/call_list.h"
 #include "server/json_body.h"
 #include "server/reply_parser.h"
 #include "server/service.h"
@@ -22,8 +24,9 @@ struct ChatJob {
   engine::GenerateRequest request;
   Structure structure;  // the form that the client asks for
   ReplyParserOptions parser;
-  bool one_call = false;                    // the choice ends behind its first call
-  std::optional<uint32_t> thinking_budget;  // tokens; none: thinking ends by itself
+  bool one_call = false;                      // the choice ends behind its first call
+  std::optional<uint32_t> thinking_budget;    // tokens; none: thinking ends by itself
+  std::shared_ptr<const CallList> call_list;  // for generate(); may be null
 };
 
 // Pictures, sounds and parts of unknown types: refused in the newest user message (kUnsupported, or

@@ -25,8 +25,11 @@ constexpr std::chrono::milliseconds kTick{1'000};
 class Generation : public std::enable_shared_from_this<Generation> {
  public:
   Generation(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange,
-             std::unique_ptr<Reply> reply)
-      : service_(std::move(service)), exchange_(std::move(exchange)), reply_(std::move(reply)) {}
+             std::unique_ptr<Reply> reply, std::shared_ptr<const CallList> call_list)
+      : service_(std::move(service)),
+        exchange_(std::move(exchange)),
+        reply_(std::move(reply)),
+        call_list_(std::move(call_list)) {}
 
   void start(std::vector<engine::GenerateRequest> requests) {
     choices_.resize(requests.size());
@@ -37,17 +40,17 @@ class Generation : public std::enable_shared_from_this<Generation> {
     for (size_t i = 0; i < requests.size(); ++i) {
       requests[i].explain_cache = explains;
       if (session != 0) requests[i].session = session;
-      auto id = service_->engine().submit(std::move(requests[i]),
-                                          [self = shared_from_this(), i](engine::Event&& event) {
-                                            self->enqueue(i, std::move(event));
-                                          });
-      if (!id) {
+      if (call_list_) {
+        choices_[i].probe = call_list_->probe();
+        choices_[i].request = requests[i];
+      }
+      const Status submitted = submit(i, std::move(requests[i]));
+      if (!submitted) {
         cancel_all();
         done_ = true;
-        exchange_->respond(reply_->error(id.error()));
+        exchange_->respond(reply_->error(submitted.error()));
         return;
       }
-      choices_[i].id = *id;
     }
     exchange_->on_gone([self = shared_from_this()] { self->abandon(); });
     if (exchange_->gone()) return abandon();
@@ -66,18 +69,37 @@ class Generation : public std::enable_shared_from_this<Generation> {
     bool ended = false;
     engine::Usage usage;     // so far
     double last_tokens = 0;  // when, as Timing::now
+    // While it is open whether the reply begins with a call that is to be begun again.
+    std::unique_ptr<chat::CallProbe> probe;
+    engine::GenerateRequest request;
+    std::vector<engine::Event> held;
+    // Of a reply that was begun again.
+    uint32_t attempt = 0;
+    uint32_t n_opening = 0;  // tokens that were written for the model
+    engine::Usage first;     // when the first attempt was given up
   };
   struct Item {
     size_t choice;
+    uint32_t attempt;
     engine::Event event;
   };
 
+  Status submit(size_t choice, engine::GenerateRequest request) {
+    const uint32_t attempt = choices_[choice].attempt;
+    T9_TRY(choices_[choice].id,
+           service_->engine().submit(std::move(request), [self = shared_from_this(), choice,
+                                                          attempt](engine::Event&& event) {
+             self->enqueue({choice, attempt, std::move(event)});
+           }));
+    return {};
+  }
+
   // Engine thread.
-  void enqueue(size_t choice, engine::Event&& event) {
+  void enqueue(Item item) {
     bool wake = false;
     {
       const std::lock_guard lock(mutex_);
-      queue_.push_back({choice, std::move(event)});
+      queue_.push_back(std::move(item));
       wake = !std::exchange(draining_, true);
     }
     if (wake) exchange_->post([self = shared_from_this()] { self->drain(); });
@@ -100,6 +122,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
       if (exchange_->n_pending() > kHighWater) return;
       std::optional<Item> item = next();
       if (!item) return;
+      if (item->attempt != choices_[item->choice].attempt) continue;
       handle(item->choice, std::move(item->event));
     }
     const std::lock_guard lock(mutex_);
@@ -109,6 +132,57 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void handle(size_t index, engine::Event&& event) {
     Choice& choice = choices_[index];
     if (choice.ended) return;
+    if (choice.probe && !event.text.empty()) {
+      using Answer = chat::CallProbe::Answer;
+      const Answer answer = choice.probe->feed(event.text);
+      if (answer == Answer::kAlone && !event.finish && begin_again(index, event.usage)) return;
+      if (answer != Answer::kOpen) choice.probe.reset();
+    }
+    if (choice.probe && !event.finish && (!event.text.empty() || !choice.held.empty())) {
+      choice.held.push_back(std::move(event));
+      return;
+    }
+    for (engine::Event& held : std::exchange(choice.held, {})) {
+      deliver(index, std::move(held));
+      if (done_) return;
+    }
+    deliver(index, std::move(event));
+  }
+
+  // Nothing of the reply has left yet. False when it has to go on as it is.
+  bool begin_again(size_t index, const engine::Usage& usage) {
+    Choice& choice = choices_[index];
+    auto begun = CallList::begin(*service_, choice.request, choice.probe->list_opening());
+    if (!begun) return false;
+    const engine::RequestId given_up = *choice.id;
+    ++choice.attempt;
+    if (!submit(index, std::move(begun->request))) {
+      --choice.attempt;
+      return false;
+    }
+    service_->engine().cancel(given_up);
+    choice.probe.reset();
+    choice.held.clear();
+    choice.first = usage;
+    choice.n_opening = begun->n_tokens;
+    engine::Event opening;
+    opening.text = std::move(begun->opening);
+    deliver(index, std::move(opening));
+    return true;
+  }
+
+  // The opening counts as written by the model, and the prompt as the first attempt found it.
+  static engine::Usage joined(const Choice& choice, const engine::Usage& second) {
+    engine::Usage usage = choice.first;
+    usage.completion_tokens = choice.n_opening + second.completion_tokens;
+    usage.timing.now += second.timing.now;
+    return usage;
+  }
+
+  void deliver(size_t index, engine::Event&& event) {
+    Choice& choice = choices_[index];
+    if (choice.ended) return;
+    if (choice.n_opening > 0) event.usage = joined(choice, event.usage);
     measure(&choice, event);
     event.usage.tells_timing = tells_timing_;
     const bool last = event.finish.has_value();
@@ -207,6 +281,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   std::shared_ptr<const Service> service_;
   std::shared_ptr<http::Exchange> exchange_;
   std::unique_ptr<Reply> reply_;
+  std::shared_ptr<const CallList> call_list_;  // may be null
   std::vector<Choice> choices_;
   size_t n_left_ = 0;
   std::chrono::milliseconds silence_{0};
@@ -221,14 +296,15 @@ class Generation : public std::enable_shared_from_this<Generation> {
 }  // namespace
 
 void generate(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange,
-              std::vector<engine::GenerateRequest> requests, std::unique_ptr<Reply> reply) {
+              std::vector<engine::GenerateRequest> requests, std::unique_ptr<Reply> reply,
+              std::shared_ptr<const CallList> call_list) {
   if (service->engine().stats().n_waiting > kMaxWaiting) {
     exchange->respond(reply->error(Error{ErrorCode::kResourceExhausted,
                                          "too many requests are waiting; try again in a moment"}));
     return;
   }
-  auto generation =
-      std::make_shared<Generation>(std::move(service), std::move(exchange), std::move(reply));
+  auto generation = std::make_shared<Generation>(std::move(service), std::move(exchange),
+                                                 std::move(reply), std::move(call_list));
   generation->start(std::move(requests));
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "engine/engine.h"
+#include "server/call_list.h"
 #include "server/errors.h"
 #include "server/http/message.h"
 #include "server/service.h"
@@ -50,7 +51,9 @@ inline constexpr std::chrono::milliseconds kKeepAlive{
 // Submits all requests, or answers with the first error and submits none for good. Failures before
 // the first byte are a status; behind it the connection is reset, which clients retry (an error
 // event in the stream makes some of them give up). Call on the exchange's strand.
+// call_list: may be null; a reply that begins with one call alone is begun again as a list.
 void generate(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange,
-              std::vector<engine::GenerateRequest> requests, std::unique_ptr<Reply> reply);
+              std::vector<engine::GenerateRequest> requests, std::unique_ptr<Reply> reply,
+              std::shared_ptr<const CallList> call_list = nullptr);
 
 }  // namespace tempo9::server

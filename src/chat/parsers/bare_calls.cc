@@ -67,6 +67,7 @@ bool BareCalls::outside(char c) {
 
 bool BareCalls::begin_value(State state, State after, char c) {
   value_.clear();
+  name_.clear();
   json_ = JsonScanner();
   python_ = PythonScanner();
   after_value_ = after;
@@ -194,6 +195,9 @@ bool BareCalls::at_call_level() const {
 bool BareCalls::json_key() {
   if (!at_call_level()) return true;
   key_ = json_.string();
+  if (!name_.empty() && (key_ == "arguments" || key_ == "parameters")) {
+    form_ = json_.depth() == 1 ? Form::kAlone : Form::kListed;
+  }
   constexpr std::array<std::string_view, 6> kKeys = {"name", "arguments", "parameters",
                                                      "type", "function",  "id"};
   return std::find(kKeys.begin(), kKeys.end(), key_) != kKeys.end();
@@ -204,7 +208,9 @@ bool BareCalls::json_string() {
   if (key_ == "type") return json_.string() == "function";
   // A name with escapes in it is compared when the value is complete.
   if (key_ != "name" || json_.string().find('\\') != std::string::npos) return true;
-  return find_tool(tools_, json_.string()) != nullptr;
+  if (find_tool(tools_, json_.string()) == nullptr) return false;
+  name_ = json_.string();
+  return true;
 }
 
 bool BareCalls::value_end() {

@@ -32,6 +32,11 @@ class BareCalls {
     return (state_ == State::kJson && json_.in_string()) ||
            (state_ == State::kPython && python_.in_string());
   }
+  // What the call that is being read is, once the name of a declared tool has been read and its
+  // arguments come: an object of its own, or in a list.
+  enum class Form { kOpen, kAlone, kListed };
+  Form form() const { return form_; }
+  const std::string& name() const { return name_; }  // of that tool, once the form is known
   // All that came is white space: nothing has been decided yet.
   bool blank() const { return state_ == State::kOutside && calls_.empty() && word_.empty(); }
 
@@ -80,6 +85,8 @@ class BareCalls {
   std::string value_;
   std::string key_;
   std::vector<ParsedCall> calls_;
+  std::string name_;  // of the object at hand, if a declared tool has it
+  Form form_ = Form::kOpen;
   bool has_bare_ = false;  // a value stood outside of fences
   bool fence_is_python_ = false;
   bool fence_is_empty_ = false;  // the open fence or tag has no value yet

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,10 +41,16 @@ struct OutputFormat {
   std::vector<std::string_view> openings;
   ReadCalls read = nullptr;
   BareCallStyle bare = BareCallStyle::kNone;  // calls without a mark, of declared tools
+  // Its models are known to stop behind one bare call, and to go on in a list that begins so, up to
+  // its first call's arguments; null: they have no such habit.
+  std::string (*open_list)(std::string_view name) = nullptr;
   // For formats that are not blocks of calls in text. It splits thinking itself, and is used for
   // requests without tools too.
   std::unique_ptr<OutputParser> (*make)(const ParserOptions& options) = nullptr;
 };
+
+// By its name in parsers/list.inc. Errors: kInvalidArgument, listing the known ones.
+Result<OutputFormat> find_format(std::string_view name);
 
 #define T9_OUTPUT_FORMAT(name, format) OutputFormat format();
 #include "chat/parsers/list.inc"

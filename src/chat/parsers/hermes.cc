@@ -15,6 +15,11 @@ OutputFormat hermes() {
     read_json_block(in, block, "<tool_call>", "</tool_call>");
   };
   format.bare = BareCallStyle::kJson;
+  // Qwen2.5-Coder: in lists on fewer lines it makes fewer calls.
+  format.open_list = [](std::string_view name) {
+    return fmt::format("```json\n[\n  {{\n    \"name\": {},\n    \"arguments\":",
+                       Json(name).dump());
+  };
   return format;
 }
 
@@ -23,6 +28,7 @@ OutputFormat gemma3() {
   OutputFormat format = hermes();
   format.clues = {{{"<start_of_turn>"}, {}}};
   format.bare = BareCallStyle::kJsonAndPython;
+  format.open_list = nullptr;
   return format;
 }
 

@@ -21,15 +21,6 @@ constexpr Entry kFormats[] = {
 };
 #undef T9_OUTPUT_FORMAT
 
-Result<OutputFormat> find_format(std::string_view name) {
-  for (const Entry& entry : kFormats) {
-    if (entry.name == name) return entry.format();
-  }
-  return make_error(ErrorCode::kInvalidArgument,
-                    "output format '{}' is unknown; the known ones are: {}", name,
-                    fmt::join(format_names(), ", "));
-}
-
 bool fits(const Clue& clue, std::string_view template_source, const VocabLookup& has_token) {
   const auto in_template = [&](std::string_view text) {
     return template_source.find(text) != std::string_view::npos;
@@ -40,6 +31,15 @@ bool fits(const Clue& clue, std::string_view template_source, const VocabLookup&
 }
 
 }  // namespace
+
+Result<OutputFormat> find_format(std::string_view name) {
+  for (const Entry& entry : kFormats) {
+    if (entry.name == name) return entry.format();
+  }
+  return make_error(ErrorCode::kInvalidArgument,
+                    "output format '{}' is unknown; the known ones are: {}", name,
+                    fmt::join(format_names(), ", "));
+}
 
 std::vector<std::string_view> format_names() {
   std::vector<std::string_view> names;

@@ -181,7 +181,7 @@ void messages(std::shared_ptr<const Service> service, std::shared_ptr<http::Exch
   std::vector<engine::GenerateRequest> requests;
   requests.push_back(std::move(job->chat.request));
   auto reply = make_message_reply(service, std::move(options));
-  generate(service, exchange, std::move(requests), std::move(reply));
+  generate(service, exchange, std::move(requests), std::move(reply), job->chat.call_list);
 }
 
 void count_tokens(std::shared_ptr<const Service> service,

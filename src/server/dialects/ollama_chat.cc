@@ -150,7 +150,7 @@ void run(ReadJob read, const std::shared_ptr<const Service>& service,
   std::vector<engine::GenerateRequest> requests;
   requests.push_back(std::move(job->chat.request));
   auto reply = make_reply(service, std::move(options));
-  server::generate(service, exchange, std::move(requests), std::move(reply));
+  server::generate(service, exchange, std::move(requests), std::move(reply), job->chat.call_list);
 }
 
 }  // namespace

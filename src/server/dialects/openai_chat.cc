@@ -156,11 +156,14 @@ void chat_completions(std::shared_ptr<const Service> service,
   options.logprobs = job->chat.request.n_logprobs.has_value();
   options.one_call = job->chat.one_call;
   options.parser = std::move(job->chat.parser);
-  if (options.return_token_ids) options.prompt_token_ids = job->chat.request.prompt;
+  if (options.return_token_ids) {
+    options.prompt_token_ids = job->chat.request.prompt;
+    job->chat.call_list = nullptr;  // what was written stays
+  }
   std::vector<engine::GenerateRequest> requests;
   add_choices(std::move(job->chat.request), job->n, &requests);
   auto reply = make_chat_reply(service, std::move(options));
-  generate(service, exchange, std::move(requests), std::move(reply));
+  generate(service, exchange, std::move(requests), std::move(reply), job->chat.call_list);
 }
 
 }  // namespace tempo9::server::openai

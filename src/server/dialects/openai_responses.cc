@@ -355,7 +355,7 @@ void create_response(std::shared_ptr<const Service> service,
   std::vector<engine::GenerateRequest> requests;
   requests.push_back(std::move(job->chat.request));
   auto reply = make_response_reply(service, std::move(job->reply));
-  generate(service, exchange, std::move(requests), std::move(reply));
+  generate(service, exchange, std::move(requests), std::move(reply), job->chat.call_list);
 }
 
 void count_response_tokens(std::shared_ptr<const Service> service,
