@@ -21,7 +21,7 @@ constexpr std::string_view kOpening =
     "```json\n[\n  {\n    \"name\": \"find\",\n    \"arguments\":";
 
 // What reaches the client's side: text, and usage at the end.
-class PlainReply final : public Reply {
+class UsageReply final : public Reply {
  public:
   Next on_event(http::Exchange&, size_t, engine::Event&& event) override {
     text_ += event.text;
@@ -47,7 +47,7 @@ class CallListTest : public ::testing::Test {
   void start(engine::GenerateRequest request = {.prompt = {1, 2, 3}}) {
     auto list = CallList::make(*service_, tools_);
     ASSERT_NE(list, nullptr);
-    generate(service_, exchange_, {std::move(request)}, std::make_unique<PlainReply>(), list);
+    generate(service_, exchange_, {std::move(request)}, std::make_unique<UsageReply>(), list);
   }
   std::string body() {
     run_posted();
