@@ -16,7 +16,7 @@ TEST(Validate, WhatCannotWorkIsNamed) {
       {[](auto& r) { r.prompt = {-1}; }, "prompt: found token id -1"},
       {[](auto& r) { r.stop_token_ids = {100}; }, "stop_token_ids: found token id 100"},
       {[](auto& r) { r.sampling.logit_bias = {{100, 1.0f}}; }, "logit_bias: found token id 100"},
-      {[](auto& r) { r.sampling.top_p = 0.0f; }, "top_p: found 0"},
+      {[](auto& r) { r.sampling.top_p = -0.5f; }, "top_p: found -0.5"},
       {[](auto& r) { r.stop = {"a", ""}; }, "stop: found an empty string"},
       {[](auto& r) { r.n_logprobs = 21; }, "logprobs: found 21, expected 0 to 20"},
   };
