@@ -164,8 +164,10 @@ Status prepare_chat(const Service& service, chat::RenderInput input, const ToolC
   // A forced call has no thinking before it.
   if (job->thinking_budget && job->parser.opening.empty())
     limit_thinking(service, thinking, *job->thinking_budget, &job->request);
-  // Where each token is told to the client, what was written stays.
-  const bool may_begin_again = !forced && !job->one_call && !job->request.n_logprobs &&
+  // Where each token is told to the client, what was written stays. Behind a tool's result such
+  // models repeat their call before they answer, and it is the answer that is wanted.
+  const bool may_begin_again = !input.messages.empty() && input.messages.back().role == "user" &&
+                               !forced && !job->one_call && !job->request.n_logprobs &&
                                job->structure.kind == Structure::Kind::kNone &&
                                !job->parser.parser.starts_in_thinking && !input.continue_final;
   job->call_list = may_begin_again ? CallList::make(service, callable) : nullptr;

@@ -46,6 +46,25 @@ TEST_F(ChatJobTest, PromptParserAndScriptTexts) {
   EXPECT_FALSE(job.one_call);
 }
 
+TEST_F(ChatJobTest, AListIsForQuestionsThatMayBeAnsweredWithSeveralCalls) {
+  engine_.info_.is_script = false;
+  const auto has_list = [&](const chat::RenderInput& asked, bool parallel,
+                            std::optional<uint32_t> n_logprobs = {}) {
+    ChatJob job;
+    job.request.n_logprobs = n_logprobs;
+    EXPECT_TRUE(prepare_chat(*service_, asked, {}, parallel, &job));
+    return job.call_list != nullptr;
+  };
+  EXPECT_TRUE(has_list(input(kTwoTools), true));
+  EXPECT_FALSE(has_list(input(kTwoTools), false));
+  EXPECT_FALSE(has_list(input(), true)) << "no tools";
+  EXPECT_FALSE(has_list(input(kTwoTools), true, 0)) << "the client sees each token";
+  chat::RenderInput with_result = input(kTwoTools);
+  with_result.messages.push_back(with_result.messages.front());
+  with_result.messages.back().role = "tool";
+  EXPECT_FALSE(has_list(with_result, true)) << "an answer is wanted";
+}
+
 TEST_F(ChatJobTest, OnlyWhatMayBeCalledIsShown) {
   ChatJob job;
   ASSERT_TRUE(

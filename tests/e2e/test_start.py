@@ -1,5 +1,6 @@
 """Starting and stopping: exit codes, messages, the ready line, signals."""
 
+import contextlib
 import json
 import re
 import signal
@@ -177,9 +178,20 @@ def test_length_above_the_context_warns_once(serve):
     assert server.process.stderr.read().count("warning") == 1
 
 
+@contextlib.contextmanager
+def hangup(handler):
+    """What a server that is started inside does with SIGHUP; these tests may run under nohup themselves."""
+    old = signal.signal(signal.SIGHUP, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, old)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signals_let_replies_end(serve, number):
-    server = serve([{"text": "x" * 40, "delay_ms": 25}])
+    with hangup(signal.SIG_DFL):
+        server = serve([{"text": "x" * 40, "delay_ms": 25}])
     answers = []
     ask = threading.Thread(target=lambda: answers.append(httpx.post(
         server.url + "/v1/chat/completions", json={"messages": [{"role": "user", "content": "go"}]}, timeout=30)))
@@ -193,11 +205,8 @@ def test_signals_let_replies_end(serve, number):
 
 
 def test_nohup_keeps_the_server(script):
-    old = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
+    with hangup(signal.SIG_IGN):
         server = Server("serve", "--script", script)
-    finally:
-        signal.signal(signal.SIGHUP, old)
     server.process.send_signal(signal.SIGHUP)
     assert httpx.get(server.url + "/health").json() == {"status": "ok"}
     assert server.stop() == 0
