@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The official JSON Schema test suite (draft 2020-12) through `tempo9 schema check`.
 
     tests/schema_suite.py FOLDER [--binary build/release/tempo9]

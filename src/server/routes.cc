@@ -108,15 +108,35 @@ void refuse_method(http::Exchange& exchange, const std::string& allowed) {
   exchange.respond(std::move(response));
 }
 
-void refuse_path(http::Exchange& exchange) {
-  std::string known(kHealth);
+// A wrong base URL makes a path that has a piece too many in front, or too few.
+std::string likely_route(std::string_view path) {
   for (const Route& route : kRoutes) {
-    known += fmt::format(", {}{}", route.path, takes_more(route) ? "{id}" : "");
+    if (route.path.size() > 1 && path.size() > 1 &&
+        (path.ends_with(route.path) || route.path.ends_with(path)))
+      return std::string(route.path);
   }
+  return {};
+}
+
+std::string all_routes() {
+  std::string known(kHealth);
+  std::string_view before;
+  for (const Route& route : kRoutes) {
+    if (route.path != before)
+      known += fmt::format(", {}{}", route.path, takes_more(route) ? "{id}" : "");
+    before = route.path;
+  }
+  return known;
+}
+
+void refuse_path(http::Exchange& exchange) {
+  const std::string& path = exchange.request().path;
+  const std::string likely = likely_route(path);
   exchange.respond(
-      error_for_path(exchange.request().path, 404,
-                     fmt::format("{} {}: no such route; there are {}", exchange.request().method,
-                                 exchange.request().path, known),
+      error_for_path(path, 404,
+                     fmt::format("{} {}: no such route; {}", exchange.request().method, path,
+                                 likely.empty() ? fmt::format("there are {}", all_routes())
+                                                : fmt::format("did you mean {}?", likely)),
                      "unknown_route"));
 }
 

@@ -39,6 +39,13 @@ class RoutesTest : public ::testing::Test {
 TEST_F(RoutesTest, UnknownPathsAndMethods) {
   EXPECT_EQ(ask("GET", "/v1/nothing").status, 404);
   EXPECT_EQ(json(ask("POST", "/v1"))["error"]["code"], "unknown_route");
+  const auto message = [&](const char* path) {
+    return json(ask("POST", path))["error"]["message"].get<std::string>();
+  };
+  EXPECT_TRUE(message("/v1/v1/messages").ends_with("did you mean /v1/messages?"));
+  EXPECT_TRUE(message("/chat/completions").ends_with("did you mean /v1/chat/completions?"));
+  EXPECT_NE(message("/nothing").find("there are /health, /v1/chat/completions, "),
+            std::string::npos);
   EXPECT_EQ(ask("HEAD", "/").status, 200);
   const auto wrong = ask("GET", "/v1/chat/completions");
   EXPECT_EQ(wrong.status, 405);

@@ -144,15 +144,19 @@ Structure read_format(Fields& fields, std::string_view key) {
     return structure;
   }
   if (*type != "json_schema") {
-    fields.fail(key, kExpected);
+    fields.fail(
+        make_error(ErrorCode::kInvalidArgument,
+                   "{}.type: found {}, expected \"text\", \"json_object\" or \"json_schema\"",
+                   structure.field, describe(*type)));
     return structure;
   }
+  // Chat completions wrap the schema, Responses do not; either is taken in both.
   const Json* holder = format;
-  if (const auto inner = format->find("json_schema");
-      inner != format->end() && inner->is_object()) {
-    holder = &*inner;
+  const auto inner = format->find("json_schema");
+  const bool wraps = inner != format->end() && inner->is_object();
+  if (wraps) holder = &*inner;
+  if (wraps || (key == "response_format" && !format->contains("schema")))
     structure.field += ".json_schema";
-  }
   const auto schema = holder->find("schema");
   if (schema == holder->end() || !(schema->is_object() || schema->is_boolean())) {
     fields.fail(make_error(ErrorCode::kInvalidArgument,
