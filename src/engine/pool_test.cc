@@ -10,7 +10,7 @@ namespace {
 // Three tokens of width 2.
 const std::vector<float> kStates = {1, 2, /**/ 3, 5, /**/ 5, 11};
 
-std::vector<float> pooled(Pooling pooling, std::vector<uint32_t> slices) {
+std::vector<float> pooled_in(Pooling pooling, std::vector<uint32_t> slices) {
   Pool pool(pooling);
   uint32_t done = 0;
   for (const uint32_t n : slices) {
@@ -23,9 +23,9 @@ std::vector<float> pooled(Pooling pooling, std::vector<uint32_t> slices) {
 TEST(Pool, MeanFirstAndLastForEveryCut) {
   for (const std::vector<uint32_t>& slices :
        {std::vector<uint32_t>{3}, {1, 2}, {2, 1}, {1, 1, 1}}) {
-    EXPECT_EQ(pooled(Pooling::kMean, slices), (std::vector<float>{3, 6}));
-    EXPECT_EQ(pooled(Pooling::kCls, slices), (std::vector<float>{1, 2}));
-    EXPECT_EQ(pooled(Pooling::kLast, slices), (std::vector<float>{5, 11}));
+    EXPECT_EQ(pooled_in(Pooling::kMean, slices), (std::vector<float>{3, 6}));
+    EXPECT_EQ(pooled_in(Pooling::kCls, slices), (std::vector<float>{1, 2}));
+    EXPECT_EQ(pooled_in(Pooling::kLast, slices), (std::vector<float>{5, 11}));
   }
 }
 
