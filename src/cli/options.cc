@@ -180,6 +180,10 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   app.add_option("--kv-type", engine.kv_type,
                  "type of the KV cache: i16, q8_0, f16 or f32 (default i16)")
       ->type_name("T");
+  app.add_option("--pooling", engine.pooling,
+                 "embeddings by mean, last or cls (default: as the file declares; chat models give "
+                 "none)")
+      ->type_name("P");
   app.add_option("--memory", memory, "cap on memory, like 6G (default: none)")->type_name("SIZE");
   app.add_option("--chat-template-file", options.chat_template_file,
                  "Jinja template to use instead of the file's own")
@@ -223,6 +227,11 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   if (std::ranges::find(kKvTypes, engine.kv_type) == kKvTypes.end()) {
     return usage_error(
         fmt::format("--kv-type: found \"{}\", expected i16, q8_0, f16 or f32", engine.kv_type));
+  }
+  constexpr std::array<std::string_view, 4> kPoolings = {"", "mean", "last", "cls"};
+  if (std::ranges::find(kPoolings, engine.pooling) == kPoolings.end()) {
+    return usage_error(
+        fmt::format("--pooling: found \"{}\", expected mean, last or cls", engine.pooling));
   }
   const std::vector<std::string_view> parsers = chat::format_names();
   if (!options.tool_parser.empty() &&

@@ -70,6 +70,8 @@ TEST(Options, AllFlags) {
                                    "2",
                                    "--kv-type",
                                    "f32",
+                                   "--pooling",
+                                   "last",
                                    "--memory",
                                    "2G",
                                    "--chat-template-file",
@@ -93,6 +95,7 @@ TEST(Options, AllFlags) {
   EXPECT_EQ(options.engine.model_path, "F.gguf");
   EXPECT_EQ(options.name, "n");
   EXPECT_EQ(options.tool_parser, "qwen3-coder");
+  EXPECT_EQ(options.engine.pooling, "last");
   EXPECT_EQ(options.engine.max_length, 99u);
   EXPECT_EQ(options.engine.n_threads, 2u);
   EXPECT_EQ(options.engine.memory_bytes, uint64_t{2} << 30);
@@ -110,6 +113,8 @@ TEST(Options, WrongOnesNameTheRightOnes) {
   EXPECT_NE(serve_error({"F.gguf", "--max_length=5"}).find("did you mean --max-length?"),
             std::string::npos);
   EXPECT_NE(serve_error({"F.gguf", "--kv-type", "f64"}).find("i16, q8_0, f16 or f32"),
+            std::string::npos);
+  EXPECT_NE(serve_error({"F.gguf", "--pooling", "max"}).find("mean, last or cls"),
             std::string::npos);
   EXPECT_NE(serve_error({"F.gguf", "--graph", "x"}).find("not available yet"), std::string::npos);
   EXPECT_NE(serve_error({"F.gguf", "--ollama", "x"}).find("found two models"), std::string::npos);

@@ -50,6 +50,7 @@ class CpuBackend final : public ops::Backend {
   Status load();
 
   Result<std::span<const float>> step(const ops::Batch& batch) override;
+  std::span<const float> states() const override { return states_; }
   void interrupt() override { interrupted_ = true; }
   void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override {
     arena_.copy(from, to, n_tokens);
@@ -75,6 +76,7 @@ class CpuBackend final : public ops::Backend {
   Status plan_scratch();
   std::vector<const Weight*> weights_of(const std::vector<ops::MatrixId>& matrices) const;
   void lay_out_rows(const ops::Batch& batch);
+  bool ends_early(const ops::Op& op) const;
 
   AttentionArgs attention_args(const ops::Attention& op, uint32_t item, uint32_t thread) const;
   bool split_cells(const ops::Attention& op, uint32_t n_items);
@@ -116,6 +118,7 @@ class CpuBackend final : public ops::Backend {
 
   // The step that is running.
   const ops::Batch* batch_ = nullptr;
+  std::span<const float> states_;
   size_t op_index_ = 0;
   uint32_t n_rows_ = 0;
   std::vector<uint32_t> row_position_, row_sequence_;
@@ -205,21 +208,32 @@ void CpuBackend::lay_out_rows(const ops::Batch& batch) {
   }
 }
 
+// Nobody wants what op and those behind it give.
+bool CpuBackend::ends_early(const ops::Op& op) const {
+  if (!batch_->logit_rows.empty()) return false;
+  return std::holds_alternative<ops::Head>(op) ||
+         (batch_->state_rows.empty() && std::holds_alternative<ops::SelectRows>(op));
+}
+
 Result<std::span<const float>> CpuBackend::step(const ops::Batch& batch) {
   if (!entered_) kernels_.enter_thread();
   entered_ = true;
   batch_ = &batch;
   n_rows_ = static_cast<uint32_t>(batch.tokens.size());
   T9_CHECK(n_rows_ > 0 && n_rows_ <= options_.max_rows &&
-           batch.logit_rows.size() <= options_.max_logit_rows);
+           batch.logit_rows.size() <= options_.max_logit_rows &&
+           batch.logit_rows.size() + batch.state_rows.size() <= n_rows_);
   lay_out_rows(batch);
   for (op_index_ = 0; op_index_ < program_.ops.size(); ++op_index_) {
     if (interrupted_) return make_error(ErrorCode::kCancelled, "the step was interrupted");
     const ops::Op& op = program_.ops[op_index_];
-    if (batch.logit_rows.empty() && std::holds_alternative<ops::SelectRows>(op)) break;
+    if (ends_early(op)) break;
     std::visit([this](const auto& concrete) { run(concrete); }, op);
   }
   if (interrupted_) return make_error(ErrorCode::kCancelled, "the step was interrupted");
+  const Activation& state = tensor(std::get<ops::Head>(program_.ops.back()).in);
+  states_ = std::span<const float>(row(state, static_cast<uint32_t>(batch.logit_rows.size())),
+                                   batch.state_rows.size() * state.width);
   return std::span<const float>(reinterpret_cast<const float*>(logits_.data()),
                                 batch.logit_rows.size() * program_.n_vocab);
 }
@@ -263,6 +277,7 @@ void CpuBackend::run(const ops::Linear& op) {
 }
 
 void CpuBackend::run(const ops::Head& op) {
+  n_rows_ = static_cast<uint32_t>(batch_->logit_rows.size());  // they stand in front
   LinearArgs args;
   args.out = reinterpret_cast<float*>(logits_.data());
   args.out_stride = program_.n_vocab;
@@ -440,10 +455,12 @@ void CpuBackend::run(const ops::ExpertSum& op) {
 
 void CpuBackend::run(const ops::SelectRows& op) {
   const Activation &in = tensor(op.in), &out = tensor(op.out);
-  n_rows_ = static_cast<uint32_t>(batch_->logit_rows.size());
-  for (uint32_t i = 0; i < n_rows_; ++i) {
-    std::memcpy(row(out, i), row(in, batch_->logit_rows[i]), in.width * sizeof(float));
-    quantize(out, i);
+  n_rows_ = 0;
+  for (const auto rows : {batch_->logit_rows, batch_->state_rows}) {
+    for (const uint32_t from : rows) {
+      std::memcpy(row(out, n_rows_), row(in, from), in.width * sizeof(float));
+      quantize(out, n_rows_++);
+    }
   }
 }
 

@@ -136,6 +136,48 @@ TEST_P(BackendTest, AgreesWithTheInterpreterOnFloatWeights) {
   EXPECT_LT(std::sqrt(errors / squares), 0.01);
 }
 
+// Hidden states: right, and with the same bits in slices, alone or beside rows that want logits.
+TEST_P(BackendTest, StatesAgreeWithTheInterpreterAndKeepTheirBits) {
+  const Toy toy(DType::kF16);
+  const auto tokens = random_tokens(50, 1);
+  const auto want = ops::interpret_states(toy.program, tokens);
+  ASSERT_EQ(toy.program.state_width(), 256u);
+  auto backend = make_backend(toy.program, options(*GetParam(), 2));
+  ASSERT_TRUE(backend) << backend.error().message;
+  const std::vector<float> logits = run_alone(**backend, tokens, 64);
+  const std::vector<ops::PageId> pages = {5, 6};
+  const auto run = [&](uint32_t slice, bool last_wants_logits) {
+    std::vector<float> all;
+    for (uint32_t done = 0; done < tokens.size();) {
+      const uint32_t n = std::min<uint32_t>(slice, 50 - done);
+      std::vector<uint32_t> state_rows(n), logit_rows;
+      std::iota(state_rows.begin(), state_rows.end(), 0u);
+      if (last_wants_logits) {
+        logit_rows = {state_rows.back()};
+        state_rows.pop_back();
+      }
+      const ops::BatchSequence sequence{0, n, done, pages};
+      const auto got = (*backend)->step(
+          {std::span(tokens).subspan(done, n), {&sequence, 1}, logit_rows, state_rows});
+      EXPECT_EQ(got->size(), logit_rows.size() * 83);
+      const auto row = logits.begin() + ptrdiff_t{83} * (done + n - 1);
+      EXPECT_TRUE(std::equal(got->begin(), got->end(), row));
+      const auto states = (*backend)->states();
+      EXPECT_EQ(states.size(), state_rows.size() * 256);
+      all.insert(all.end(), states.begin(), states.end());
+      done += n;
+    }
+    return all;
+  };
+  const std::vector<float> whole = run(64, false);
+  for (size_t i = 0; i < whole.size(); ++i) {
+    ASSERT_NEAR(whole[i], want[i / 256][i % 256], 2e-3) << i;
+  }
+  EXPECT_EQ(run(1, false), whole);
+  EXPECT_EQ(run(33, false), whole);
+  EXPECT_EQ(run(64, true), std::vector<float>(whole.begin(), whole.end() - 256));
+}
+
 TEST_P(BackendTest, QuantisedWeightsStayWithinTheActivationsError) {
   for (const DType type :
        {DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0, DType::kQ4_K,

@@ -46,6 +46,7 @@ class TimedBackend final : public ops::Backend {
     }
     return inner_.step(batch);
   }
+  std::span<const float> states() const override { return inner_.states(); }
   void interrupt() override { inner_.interrupt(); }
   void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override {
     inner_.copy_page(from, to, n_tokens);

@@ -223,6 +223,10 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   parts.info.warning = capacity.length.warning;
   parts.info.backend = std::string(backend->name());
   parts.info.n_threads = backend_options.n_threads;
+  T9_TRY(const ChosenPooling pooling, choose_pooling(options.pooling, open.file));
+  parts.info.pooling = pooling.pooling;
+  parts.info.declares_pooling = pooling.declared;
+  parts.info.embedding_width = program.state_width();
   parts.n_ids = count_ids(program, open.tokenizer->size());
   parts.tokenizer = std::move(open.tokenizer);
   parts.clock = std::make_unique<SteadyClock>();

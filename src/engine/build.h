@@ -23,6 +23,14 @@ inline constexpr uint32_t kMaxBatch = 256;
 
 // Errors: kInvalidArgument / kUnsupported naming the flag, what was found and what is known.
 Result<ops::KvType> parse_kv_type(const std::string& name);
+// How embeddings are made: by asked (an option's value), else as the file declares in
+// {arch}.pooling_type. Errors: kInvalidArgument naming --pooling; kCorrupt for a type that is none.
+struct ChosenPooling {
+  Pooling pooling = Pooling::kNone;
+  bool declared = false;  // by the file
+};
+Result<ChosenPooling> choose_pooling(const std::string& asked, const gguf::File& file);
+Result<Pooling> parse_pooling(const std::string& name);  // empty: kNone
 Status check_options(const EngineOptions& options);
 
 // How long a request may be, and the warning when that is more than the file declares.

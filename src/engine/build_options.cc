@@ -24,6 +24,32 @@ Result<ops::KvType> parse_kv_type(const std::string& name) {
                     "--kv-type: found {}, expected i16, q8_0, f16 or f32", name);
 }
 
+Result<Pooling> parse_pooling(const std::string& name) {
+  if (name.empty()) return Pooling::kNone;
+  if (name == "mean") return Pooling::kMean;
+  if (name == "cls") return Pooling::kCls;
+  if (name == "last") return Pooling::kLast;
+  return make_error(ErrorCode::kInvalidArgument, "--pooling: found {}, expected mean, last or cls",
+                    name);
+}
+
+Result<ChosenPooling> choose_pooling(const std::string& asked, const gguf::File& file) {
+  // The numbers that GGUF files hold. A reranker's (4) needs a head of its own.
+  constexpr Pooling kTypes[] = {Pooling::kNone, Pooling::kMean, Pooling::kCls, Pooling::kLast,
+                                Pooling::kNone};
+  T9_TRY(const std::string architecture, file.get_string("general.architecture", ""));
+  const std::string key = architecture + ".pooling_type";
+  T9_TRY(const uint64_t type, file.get_uint(key, 0));
+  if (type >= std::size(kTypes)) {
+    return make_error(ErrorCode::kCorrupt,
+                      "{}: {} is {}, expected 0 (none), 1 (mean), 2 (cls), 3 (last) or 4 (rank)",
+                      file.path(), key, type);
+  }
+  const bool declared = kTypes[type] != Pooling::kNone;
+  T9_TRY(const Pooling pooling, parse_pooling(asked));
+  return ChosenPooling{pooling != Pooling::kNone ? pooling : kTypes[type], declared};
+}
+
 Status check_options(const EngineOptions& options) {
   if (options.max_batch < 1 || options.max_batch > kMaxBatch) {
     return make_error(ErrorCode::kInvalidArgument, "--max-batch: found {}, expected 1 to {}",
@@ -35,6 +61,9 @@ Status check_options(const EngineOptions& options) {
   }
   if (auto type = parse_kv_type(options.kv_type); !type) {
     return std::move(type).error();
+  }
+  if (auto pooling = parse_pooling(options.pooling); !pooling) {
+    return std::move(pooling).error();
   }
   return {};
 }

@@ -65,6 +65,10 @@ TEST(BuildOptions, WrongOptionsAreNamed) {
   options.kv_type = "f8";
   EXPECT_EQ(check_options(options).error().message,
             "--kv-type: found f8, expected i16, q8_0, f16 or f32");
+  options.kv_type = "i16";
+  options.pooling = "max";
+  EXPECT_EQ(check_options(options).error().message,
+            "--pooling: found max, expected mean, last or cls");
   options = {};
   EXPECT_NE(check_options(options).error().message.find("--gguf"), std::string::npos);
 }

@@ -23,6 +23,9 @@ namespace tempo9::engine {
 
 using tokenizer::TokenId;
 
+// How a prompt's hidden states become one vector: their mean, the first token's, the last token's.
+enum class Pooling { kNone, kMean, kCls, kLast };
+
 struct GenerateRequest {
   std::vector<TokenId> prompt = {};  // at least one token
   sampling::Params sampling = {};    // validated by submit
@@ -38,6 +41,9 @@ struct GenerateRequest {
   uint32_t choice = 0;           // part of the random stream's key
   uint64_t session = 0;          // whose it is: sessions share the batch fairly; 0: nobody's
   bool explain_cache = false;    // Usage::cache_report is wanted
+  // Not kNone: there is no reply; the last event has Event::embedding. Everything about sampling
+  // and text is unused then.
+  Pooling pooling = Pooling::kNone;
   // What the reply must look like; none: anything. A script's line is held to it as far as it goes,
   // unless the line names another output format than rules_format.
   std::shared_ptr<const grammar::Rules> rules = {};
@@ -88,6 +94,9 @@ struct Event {
   std::vector<std::pair<uint32_t, uint32_t>> marks;
   std::string format;  // script mode, every event: the line's output format; empty: the model's
   std::vector<TokenInfo> tokens;  // generated tokens, also the one that ended the reply
+  // With pooling, on the last event if that ended well: [ModelInfo::embedding_width], not
+  // normalised.
+  std::vector<float> embedding;
   struct Finish {
     FinishReason reason = FinishReason::kStop;
     std::optional<std::string> stop_string = {};  // which one matched
@@ -111,6 +120,7 @@ struct EngineOptions {
   uint32_t max_batch = 16;
   uint32_t max_rows = 512;  // of one step: the longest slice of a prompt
   std::string kv_type = "i16";
+  std::string pooling;        // mean, last or cls; empty: as the file declares
   uint64_t memory_bytes = 0;  // 0: no cap of ours
   std::string isa;            // TEMPO9_CPU_ISA
   std::string script_path;    // script mode instead of a model
@@ -130,9 +140,12 @@ struct ModelInfo {
   std::string path;
   uint32_t max_length = 0;  // tokens a request may hold, prompt and reply
   uint64_t file_bytes = 0;
-  uint64_t n_parameters = 0;      // 0: no file
-  std::string quantization;       // the format that holds most of them: "Q4_K"; empty: no file
-  uint64_t embedding_length = 0;  // 0: unknown
+  uint64_t n_parameters = 0;         // 0: no file
+  std::string quantization;          // the format that holds most of them: "Q4_K"; empty: no file
+  uint64_t embedding_length = 0;     // 0: unknown
+  Pooling pooling = Pooling::kNone;  // of embeddings; kNone: the model gives none
+  bool declares_pooling = false;     // the file says so: an embedding model
+  uint32_t embedding_width = 0;      // numbers of an embedding
   std::string backend;
   uint32_t n_threads = 0;  // in use
   bool is_script = false;  // replies come from a script
@@ -178,7 +191,7 @@ class Engine {
 
   // From any thread. Errors (kInvalidArgument): empty prompt, unknown ids, prompt longer than
   // max_length (both numbers, "maximum context length is M tokens ... N tokens"), a sampling value
-  // out of range (named). No sink call then.
+  // out of range (named). No sink call then. Requires: no pooling where info().pooling is kNone.
   virtual Result<RequestId> submit(GenerateRequest request, EventSink sink) = 0;
   // From any thread. The request ends within one step; its sink gets kCancelled unless it had
   // ended. Idempotent.

@@ -28,6 +28,7 @@ struct SliceOutcome {
   std::vector<TokenInfo>
       prompt;      // for each such logit row whose next token is in the prompt: that token
   Increment next;  // when all rows are done and the slice samples
+  std::vector<float> embedding;  // with pooling, in place of next's tokens
 };
 
 // Threads: the engine's, but for interrupt().

@@ -21,6 +21,7 @@ ModelExecutor::ModelExecutor(std::unique_ptr<ops::Backend> backend, uint32_t n_v
 
 std::string ModelExecutor::start(RequestId id, const GenerateRequest& request, uint64_t seed) {
   Sequence sequence{.request = &request, .seed = seed};
+  sequence.pool = Pool(request.pooling);
   if (request.rules != nullptr) {
     if (auto constraint = request.rules->start()) {
       sequence.masking.emplace(std::move(*constraint),
@@ -39,13 +40,15 @@ void ModelExecutor::build_batch(std::span<const sched::Slice> slices) {
   rows_.clear();
   batch_sequences_.clear();
   logit_rows_.clear();
+  state_rows_.clear();
   for (const sched::Slice& slice : slices) {
     const auto first_row = static_cast<uint32_t>(rows_.size());
     const auto n_rows = static_cast<uint32_t>(slice.tokens.size());
     rows_.insert(rows_.end(), slice.tokens.begin(), slice.tokens.end());
     batch_sequences_.push_back({first_row, n_rows, slice.n_past, slice.pages});
+    const bool pools = sequences_.at(slice.id).request->pooling != Pooling::kNone;
     for (uint32_t row = slice.first_logit_row; row < n_rows; ++row) {
-      logit_rows_.push_back(first_row + row);
+      (pools ? state_rows_ : logit_rows_).push_back(first_row + row);
     }
   }
 }
@@ -61,19 +64,45 @@ void ModelExecutor::begin_masks(std::span<const sched::Slice> slices) {
 Result<std::vector<SliceOutcome>> ModelExecutor::step(std::span<const sched::Slice> slices) {
   build_batch(slices);
   begin_masks(slices);
-  auto computed =
-      backend_->step({.tokens = rows_, .sequences = batch_sequences_, .logit_rows = logit_rows_});
+  auto computed = backend_->step({.tokens = rows_,
+                                  .sequences = batch_sequences_,
+                                  .logit_rows = logit_rows_,
+                                  .state_rows = state_rows_});
   mask_worker_.wait();
   T9_TRY(std::span<const float> logits, std::move(computed));
   T9_CHECK(logits.size() == logit_rows_.size() * size_t{n_vocab_});
+  std::span<const float> states = backend_->states();
+  const size_t state_width = state_rows_.empty() ? 0 : states.size() / state_rows_.size();
   std::vector<SliceOutcome> outcomes;
   for (const sched::Slice& slice : slices) {
+    if (sequences_.at(slice.id).request->pooling != Pooling::kNone) {
+      const size_t n = (slice.tokens.size() - slice.first_logit_row) * state_width;
+      outcomes.push_back(pooled_outcome(slice, states.first(n)));
+      states = states.subspan(n);
+      continue;
+    }
     const size_t n_logits = (slice.tokens.size() - slice.first_logit_row) * n_vocab_;
     T9_TRY(SliceOutcome outcome, outcome_of(slice, logits.first(n_logits)));
     outcomes.push_back(std::move(outcome));
     logits = logits.subspan(n_logits);
   }
   return outcomes;
+}
+
+SliceOutcome ModelExecutor::pooled_outcome(const sched::Slice& slice,
+                                           std::span<const float> states) {
+  Sequence& sequence = sequences_.at(slice.id);
+  SliceOutcome outcome;
+  outcome.n_rows = static_cast<uint32_t>(slice.tokens.size());
+  sequence.pool.add(slice.n_past + slice.first_logit_row, outcome.n_rows - slice.first_logit_row,
+                    states);
+  if (!slice.samples) return outcome;
+  if (auto embedding = sequence.pool.result()) {
+    outcome.embedding = *std::move(embedding);
+  } else {
+    outcome.next.finish = {.reason = FinishReason::kError, .error = std::move(embedding).error()};
+  }
+  return outcome;
 }
 
 Result<SliceOutcome> ModelExecutor::outcome_of(const sched::Slice& slice,

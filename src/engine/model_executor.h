@@ -8,6 +8,7 @@
 
 #include "engine/executor.h"
 #include "engine/mask_worker.h"
+#include "engine/pool.h"
 #include "ops/backend.h"
 #include "sampling/sampler.h"
 
@@ -33,6 +34,7 @@ class ModelExecutor final : public Executor {
     std::vector<TokenId> output = {};
     std::optional<MaskJob> masking = {};  // with rules: the constraint and what it allows next
     std::optional<Error> error = {};      // why there is none
+    Pool pool = Pool();                   // with pooling
   };
 
   void build_batch(std::span<const sched::Slice> slices);
@@ -40,6 +42,7 @@ class ModelExecutor final : public Executor {
   // A token that the sequence's rules take. -1: there is none.
   Result<TokenId> sample(Sequence* sequence, std::span<const float> logits);
   Result<SliceOutcome> outcome_of(const sched::Slice& slice, std::span<const float> logits);
+  SliceOutcome pooled_outcome(const sched::Slice& slice, std::span<const float> states);
   TokenInfo info_of(TokenId id, const GenerateRequest& request,
                     std::span<const float> logits) const;
 
@@ -51,7 +54,7 @@ class ModelExecutor final : public Executor {
   // The batch of a step, kept for its memory.
   std::vector<int32_t> rows_;
   std::vector<ops::BatchSequence> batch_sequences_;
-  std::vector<uint32_t> logit_rows_;
+  std::vector<uint32_t> logit_rows_, state_rows_;
   MaskWorker mask_worker_;  // last: it writes into sequences_
 };
 

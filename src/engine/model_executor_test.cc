@@ -17,8 +17,10 @@ class StubBackend final : public ops::Backend {
     tokens.assign(batch.tokens.begin(), batch.tokens.end());
     sequences.assign(batch.sequences.begin(), batch.sequences.end());
     logit_rows.assign(batch.logit_rows.begin(), batch.logit_rows.end());
+    state_rows.assign(batch.state_rows.begin(), batch.state_rows.end());
     return std::span<const float>(logits);
   }
+  std::span<const float> states() const override { return hidden; }
   void interrupt() override { interrupted = true; }
   void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override {
     copied = {from, to, n_tokens};
@@ -33,10 +35,10 @@ class StubBackend final : public ops::Backend {
   std::string_view name() const override { return "stub"; }
 
   bool interrupted = false;
-  std::vector<float> logits;
+  std::vector<float> logits, hidden;
   std::vector<int32_t> tokens;
   std::vector<ops::BatchSequence> sequences;
-  std::vector<uint32_t> logit_rows;
+  std::vector<uint32_t> logit_rows, state_rows;
   std::vector<uint32_t> copied;
 };
 
@@ -52,6 +54,39 @@ struct ExecutorFixture {
   std::optional<ModelExecutor> executor;
   GenerateRequest greedy;
 };
+
+// An embedding's rows ask for states, a reply's beside it for logits.
+TEST(ModelExecutor, PoolsStatesBesideReplies) {
+  ExecutorFixture f;
+  GenerateRequest pooled = f.greedy;
+  pooled.pooling = Pooling::kMean;
+  f.executor->start(1, pooled, 0);
+  f.executor->start(2, f.greedy, 0);
+  const std::vector<TokenId> a = {0, 1}, b = {2}, c = {2};
+  const std::vector<kv::PageId> pages = {7};
+  f.backend->logits = {0, 5, 1, 9};
+  f.backend->hidden = {1, 2, /**/ 3, 5};
+  auto outcomes = f.executor->step(std::vector<sched::Slice>{
+      {.id = 1, .tokens = a, .n_past = 0, .pages = pages, .first_logit_row = 0},
+      {.id = 2, .tokens = b, .n_past = 2, .pages = pages, .first_logit_row = 0, .samples = true}});
+  ASSERT_TRUE(outcomes);
+  EXPECT_EQ(f.backend->state_rows, (std::vector<uint32_t>{0, 1}));
+  EXPECT_EQ(f.backend->logit_rows, (std::vector<uint32_t>{2}));
+  EXPECT_TRUE((*outcomes)[0].embedding.empty());
+  EXPECT_EQ((*outcomes)[1].next.tokens[0].id, 1);
+  f.backend->logits = {};
+  f.backend->hidden = {5, 11};
+  outcomes = f.executor->step(std::vector<sched::Slice>{
+      {.id = 1, .tokens = c, .n_past = 2, .pages = pages, .first_logit_row = 0, .samples = true}});
+  ASSERT_TRUE(outcomes);
+  EXPECT_EQ((*outcomes)[0].embedding, (std::vector<float>{3, 6}));
+  f.backend->hidden = {NAN, 11};
+  f.executor->start(1, pooled, 0);
+  outcomes = f.executor->step(std::vector<sched::Slice>{
+      {.id = 1, .tokens = c, .n_past = 0, .pages = pages, .first_logit_row = 0, .samples = true}});
+  ASSERT_TRUE(outcomes);
+  EXPECT_EQ((*outcomes)[0].next.finish->reason, FinishReason::kError);
+}
 
 TEST(ModelExecutor, BuildsTheBatchAndReadsEachSequencesLogits) {
   ExecutorFixture f;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "engine/pool.h"
 
 namespace tempo9::engine {
 namespace {
@@ -41,15 +42,20 @@ void StepLoop::submit(RequestId id, GenerateRequest request, uint64_t seed, Even
   const auto [it, inserted] = active_.emplace(id, std::move(active));
   T9_CHECK(inserted);
   const GenerateRequest& kept = it->second->request;
-  // One that wants all logits computes all of its prompt anyway.
-  if (!offload_ || kept.prompt_logprobs || !offload_->begin(id, kept.prompt)) {
+  // One that wants all rows computes all of its prompt anyway.
+  const bool wants_all_rows = kept.prompt_logprobs || pools_all_rows(kept.pooling);
+  if (!offload_ || wants_all_rows || !offload_->begin(id, kept.prompt)) {
     schedule(id);
   }
 }
 
 void StepLoop::schedule(RequestId id) {
   const GenerateRequest& request = active_.at(id)->request;
-  scheduler_.add({id, request.prompt, request.prompt_logprobs, request.session});
+  scheduler_.add({.id = id,
+                  .prompt = request.prompt,
+                  .all_logits = request.prompt_logprobs,
+                  .all_states = pools_all_rows(request.pooling),
+                  .session = request.session});
 }
 
 void StepLoop::cancel(RequestId id) {
@@ -164,7 +170,10 @@ std::optional<Event> StepLoop::event_of(Active* active, const sched::Slice& slic
   }
   if (slice.samples && outcome.n_rows == slice.tokens.size()) {
     has_news = true;
-    if (active->max_new == 0) {
+    if (active->request.pooling != Pooling::kNone) {
+      event.embedding = std::move(outcome.embedding);
+      active->reply.end(outcome.next.finish.value_or(Event::Finish{}), &event);
+    } else if (active->max_new == 0) {
       active->reply.end({.reason = FinishReason::kLength}, &event);
     } else {
       active->reply.add(std::move(outcome.next), &event);

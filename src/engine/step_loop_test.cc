@@ -18,6 +18,7 @@ constexpr uint32_t kLoopVocab =
 struct HeardReply {
   std::string text;
   std::vector<TokenInfo> tokens, prompt;
+  std::vector<float> embedding;
   std::optional<Event::Finish> finish;
   Usage usage;
   uint32_t prompt_done = 0;
@@ -51,6 +52,7 @@ struct LoopFixture {
       EXPECT_GE(event.prompt_done, h.prompt_done);
       h.prompt_done = event.prompt_done;
       h.usage = event.usage;
+      h.embedding = event.embedding;
       h.seed = event.seed;
       h.finish = event.finish;
     });
@@ -233,6 +235,61 @@ TEST(StepLoop, PromptLogprobsSurvivePreemption) {
     }
   }
   EXPECT_GT(f.loop.scheduler().n_preemptions(), 0u);
+}
+
+// What the fake model's states pool to, alone and in one piece.
+std::vector<float> pooled_alone(const GenerateRequest& request) {
+  constexpr uint32_t kWidth = testing::FakeBackend::kStateWidth;
+  std::vector<double> sum(kWidth);
+  std::vector<float> state(kWidth), first;
+  uint64_t hash = 0;
+  for (const TokenId token : request.prompt) {
+    hash = kv::testing::FakeArena::step(hash, token);
+    testing::fake_logits(hash, kWidth, state.data());
+    if (first.empty()) first = state;
+    for (uint32_t i = 0; i < kWidth; ++i) sum[i] += static_cast<double>(state[i]);
+  }
+  if (request.pooling == Pooling::kCls) return first;
+  if (request.pooling == Pooling::kLast) return state;
+  for (uint32_t i = 0; i < kWidth; ++i) {
+    state[i] = static_cast<float>(sum[i] / static_cast<double>(request.prompt.size()));
+  }
+  return state;
+}
+
+// Beside replies that take their pages away, in slices, with and without cached prefixes.
+TEST(StepLoop, EmbeddingsHaveTheirBitsWhateverHappens) {
+  LoopFixture f(9, 200, {.max_batch = 4, .max_rows = 16, .max_logit_rows = 6});
+  for (int i = 0; i < 4; ++i) {
+    GenerateRequest request = ascii_request(std::vector<TokenId>(30, 'a' + i), 1.0f, 120);
+    request.ignore_eos = true;
+    f.ask(request);
+  }
+  for (int i = 0; i < 20; ++i) f.step();
+  std::vector<RequestId> ids;
+  for (const size_t n : {150u, 1u, 97u, 150u, 32u}) {
+    for (const Pooling pooling : {Pooling::kMean, Pooling::kLast, Pooling::kCls}) {
+      GenerateRequest request;
+      for (size_t i = 0; i < n; ++i) request.prompt.push_back(static_cast<TokenId>(i % 89));
+      request.pooling = pooling;
+      request.max_tokens = 0;
+      ids.push_back(f.ask(request));
+    }
+  }
+  f.run();
+  EXPECT_GT(f.loop.scheduler().n_preemptions(), 0u);
+  uint32_t n_cached = 0;
+  for (const RequestId id : ids) {
+    const HeardReply& h = f.heard[id];
+    ASSERT_EQ(h.finish->reason, FinishReason::kStop);
+    EXPECT_EQ(h.embedding, pooled_alone(f.requests[id])) << "request " << id;
+    EXPECT_EQ(h.usage.completion_tokens, 0u);
+    EXPECT_EQ(h.usage.prompt_tokens, f.requests[id].prompt.size());
+    const bool is_last = f.requests[id].pooling == Pooling::kLast;
+    EXPECT_TRUE(is_last || h.usage.cached_tokens == 0);
+    n_cached += h.usage.cached_tokens;
+  }
+  EXPECT_GT(n_cached, 0u);
 }
 
 TEST(StepLoop, SeedsChoicesAndPositionsGiveDifferentReplies) {  // B74

@@ -49,6 +49,9 @@ class Backend {
   // within the embedding table.
   // Errors: kCancelled once interrupt() was called.
   virtual Result<std::span<const float>> step(const Batch& batch) = 0;
+  // Of the last step: what the head multiplies (the hidden state behind the last norm) of its
+  // state_rows, [state_rows.size(), width], valid until the next step. Bits as logits'.
+  virtual std::span<const float> states() const = 0;
   // From any thread, for good: the step that runs ends soon, without a result, and so does every
   // later one. For a process that must end and cannot wait for a long prompt's step.
   virtual void interrupt() = 0;

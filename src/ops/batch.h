@@ -21,11 +21,13 @@ struct BatchSequence {
 };
 
 // Requires: sequences' rows follow each other without gaps, from row 0; pages that are written
-// (from n_past on) belong to that sequence alone; logit_rows ascending.
+// (from n_past on) belong to that sequence alone; logit_rows and state_rows ascending, no row in
+// both.
 struct Batch {
   std::span<const int32_t> tokens;  // one a row
   std::span<const BatchSequence> sequences;
   std::span<const uint32_t> logit_rows;  // rows whose logits are wanted
+  std::span<const uint32_t> state_rows = {};  // rows whose hidden state is wanted (embeddings)
 };
 
 }  // namespace tempo9::ops

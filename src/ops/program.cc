@@ -162,4 +162,9 @@ void Program::head(TensorId in, MatrixId matrix, float softcap) {
   ops.push_back(Head{in, matrix, softcap});
 }
 
+uint32_t Program::state_width() const {
+  T9_CHECK(!ops.empty() && std::holds_alternative<Head>(ops.back()));
+  return widths[at(std::get<Head>(ops.back()).in)];
+}
+
 }  // namespace tempo9::ops

@@ -151,13 +151,15 @@ struct ExpertSum {
   TensorId out;
 };
 
-// Keeps only the rows whose logits were asked for (Batch::logit_rows); what follows runs on those.
+// Keeps only the rows whose logits or hidden states were asked for (Batch::logit_rows, then
+// state_rows); what follows runs on those.
 struct SelectRows {
   TensorId in;
   TensorId out;
 };
 
-// The last op: logits [n logit rows, n_out], softcap * tanh(x / softcap) when softcap > 0.
+// The last op: logits [n logit rows, n_out], softcap * tanh(x / softcap) when softcap > 0. The
+// hidden states that a step gives are its input.
 struct Head {
   TensorId in;
   MatrixId matrix;
@@ -202,6 +204,8 @@ struct Program {
   void add_expert_sum(TensorId residual, TensorId in, TensorId routes);
   TensorId select_rows(TensorId in);
   void head(TensorId in, MatrixId matrix, float softcap = 0.0f);
+
+  uint32_t state_width() const;  // of the hidden states: the head's input
 
  private:
   TensorId new_tensor(uint32_t width, uint32_t slots = 0);

@@ -29,6 +29,7 @@ void Scheduler::add(NewSequence sequence) {
   s.tokens = std::move(sequence.prompt);
   s.n_prompt = static_cast<uint32_t>(s.tokens.size());
   s.all_logits = sequence.all_logits;
+  s.all_states = sequence.all_states;
   s.session = sequence.session;
   waiting_.push_back(std::move(s));
 }
@@ -140,7 +141,7 @@ size_t Scheduler::next_to_admit() const {
 bool Scheduler::try_admit(Sequence* sequence) {
   const auto n_tokens = static_cast<uint32_t>(sequence->tokens.size());
   // The last token is always computed: its logits are needed.
-  const uint32_t limit = sequence->wants_all_logits() ? sequence->n_logits_done : n_tokens - 1;
+  const uint32_t limit = sequence->wants_all_rows() ? sequence->n_given : n_tokens - 1;
   kv::Lease lease = cache_->match_prefix(sequence->tokens, limit);
   uint64_t n_bytes = lease.missing_bytes(n_tokens + 1);
   uint64_t n_pages = lease.missing_pages(n_tokens + 1);
@@ -164,12 +165,12 @@ bool Scheduler::try_admit(Sequence* sequence) {
 
 // Whether a running prompt is about to compute more of what this one needs, too.
 bool Scheduler::is_being_computed(const Sequence& sequence) const {
-  if (sequence.wants_all_logits()) {
+  if (sequence.wants_all_rows()) {
     return false;
   }
   return std::ranges::any_of(running_, [&](const Sequence& leader) {
-    // One that wants all logits computes what is known as well: nobody waits for that.
-    if (leader.n_left() <= 1 || leader.wants_all_logits()) {
+    // One that wants all rows computes what is known as well: nobody waits for that.
+    if (leader.n_left() <= 1 || leader.wants_all_rows()) {
       return false;
     }
     const auto common =
@@ -181,7 +182,7 @@ bool Scheduler::is_being_computed(const Sequence& sequence) const {
 // The slice of a prompt: as much as rows, logit rows and pages allow; perhaps nothing.
 void Scheduler::add_prompt_slice(Sequence* sequence, uint32_t max_rows) {
   uint32_t n_rows = std::min(sequence->n_left(), max_rows);
-  if (sequence->wants_all_logits()) {
+  if (sequence->all_logits && sequence->wants_all_rows()) {
     n_rows = std::min(n_rows, all_logit_rows_left_);
     all_logit_rows_left_ -= n_rows;
   }
@@ -201,7 +202,7 @@ void Scheduler::add_slice(Sequence* sequence, uint32_t n_rows) {
   slice.n_past = sequence->n_computed;
   slice.pages = sequence->lease.pages();
   slice.samples = n_rows == sequence->n_left();
-  slice.first_logit_row = sequence->wants_all_logits() ? 0 : n_rows - (slice.samples ? 1u : 0u);
+  slice.first_logit_row = sequence->wants_all_rows() ? 0 : n_rows - (slice.samples ? 1u : 0u);
   slice.cached = sequence->cached;
   slices_.push_back(slice);
 }
@@ -232,9 +233,7 @@ void Scheduler::apply(std::span<const SliceResult> results, double step_ms) {
     const auto it = std::ranges::find(running_, slice.id, &Sequence::id);
     T9_CHECK(it != running_.end());
     it->n_computed += result.n_rows;
-    if (it->all_logits) {
-      it->n_logits_done = std::max(it->n_logits_done, std::min(it->n_computed, it->n_prompt));
-    }
+    it->n_given = std::max(it->n_given, std::min(it->n_computed, it->n_prompt));
     it->lease.commit(std::span(it->tokens).first(it->n_computed));
     it->tokens.insert(it->tokens.end(), result.tokens.begin(), result.tokens.end());
   }

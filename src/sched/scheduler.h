@@ -30,6 +30,7 @@ struct NewSequence {
   std::vector<TokenId> prompt;  // at least one token
   bool all_logits =
       false;  // logits of every row of the prompt: all of it is computed, whatever is cached
+  bool all_states = false;  // hidden states of every row likewise; they take no logit rows
   uint64_t session = 0;  // whose request it is; 0: one of its own
 };
 
@@ -39,7 +40,8 @@ struct Slice {
   std::span<const TokenId> tokens = {};  // one a row
   uint32_t n_past = 0;                   // tokens before them, already in the cache
   std::span<const PageId> pages = {};    // covers n_past + rows
-  uint32_t first_logit_row = 0;  // logits are wanted from this row of the slice on (its size: none)
+  uint32_t first_logit_row = 0;  // logits (or hidden states, as the sequence's owner knows) are
+                                 // wanted from this row of the slice on (its size: none)
   bool samples = false;          // the last row's logits choose the sequence's next token
   kv::CachedTokens cached = {};  // prompt tokens that were found at first admission
 };
@@ -105,13 +107,13 @@ class Scheduler {
     uint32_t n_computed = 0;  // tokens whose KV is in the lease's pages
     kv::CachedTokens cached;
     bool admitted_before = false;
-    bool all_logits = false;
-    uint32_t n_logits_done = 0;  // with all_logits: rows of the prompt whose logits have been given
+    bool all_logits = false, all_states = false;
+    uint32_t n_given = 0;  // with either: rows of the prompt whose logits or states were given
     kv::Lease lease;             // running sequences only
 
     uint32_t n_left() const { return static_cast<uint32_t>(tokens.size()) - n_computed; }
-    bool wants_all_logits() const { return all_logits && n_logits_done < n_prompt; }
-    bool is_reply() const { return n_left() == 1 && !wants_all_logits(); }
+    bool wants_all_rows() const { return (all_logits || all_states) && n_given < n_prompt; }
+    bool is_reply() const { return n_left() == 1 && !wants_all_rows(); }
   };
 
   void plan_replies();

@@ -49,7 +49,7 @@ struct Fixture {
 
   void add(SequenceId id, const Tokens& prompt, size_t n_new, bool all_logits = false,
            uint64_t session = 0) {
-    scheduler.add({id, prompt, all_logits, session});
+    scheduler.add({.id = id, .prompt = prompt, .all_logits = all_logits, .session = session});
     wanted[id] = n_new;
     prompts[id] = prompt;
   }
@@ -338,6 +338,21 @@ TEST(Scheduler, AllLogitsComeOnceForEachRowWhateverIsCached) {
   EXPECT_EQ(f.logits_at[2], rows);
   EXPECT_EQ(f.logits_at[3], (std::vector<size_t>{0, 1}));
   EXPECT_TRUE(f.right(2) && f.right(3));
+}
+
+TEST(Scheduler, AllStatesComeForEachRowInFullSlices) {
+  Fixture f(64, {.max_batch = 4, .max_rows = 64, .max_logit_rows = 80});
+  f.add(1, iota(70), 1);
+  f.run();
+  f.wanted[2] = 1;
+  f.prompts[2] = iota(70);
+  f.scheduler.add({.id = 2, .prompt = iota(70), .all_states = true});
+  f.step();
+  EXPECT_EQ(f.plan, (std::vector<Planned>{{2, 0, 64}}));  // not cut to logit rows, nothing cached
+  f.run();
+  std::vector<size_t> rows(70);
+  std::iota(rows.begin(), rows.end(), 0u);
+  EXPECT_EQ(f.logits_at[2], rows);
 }
 
 TEST(Scheduler, OutOfPagesTheYoungestStartsAgainAndAllFinish) {

@@ -15,8 +15,9 @@ namespace {
 // Rendered bytes that may wait for a slow reader. Above it events stay in the queue, which holds
 // text and ids only.
 constexpr size_t kHighWater = 256 << 10;
-// Choices that may wait in the engine before newcomers are sent away.
-constexpr uint32_t kMaxWaiting = 1024;
+// Choices that may wait in the engine before newcomers are sent away: two of the largest embedding
+// requests.
+constexpr uint32_t kMaxWaiting = 4096;
 // How often silence is measured: a sign of life leaves at most this much after kKeepAlive.
 constexpr std::chrono::milliseconds kTick{1'000};
 

@@ -31,6 +31,7 @@ constexpr std::string_view kHealth = "/health";
 constexpr Route kRoutes[] = {
     {"POST", "/v1/chat/completions", openai::chat_completions},
     {"POST", "/v1/completions", openai::completions},
+    {"POST", "/v1/embeddings", openai::embeddings},
     {"POST", "/v1/responses", openai::create_response},
     {"POST", "/v1/responses/input_tokens", openai::count_response_tokens},
     {"POST", "/v1/responses/", openai::cancel_response},
@@ -49,7 +50,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/chat", ollama::chat},
     {"POST", "/api/generate", ollama::generate},
     {"POST", "/api/embed", ollama::embed},
-    {"POST", "/api/embeddings", ollama::embed},
+    {"POST", "/api/embeddings", ollama::embeddings},
     {"GET", "/metrics", metrics},
     {"GET", "/debug/cache", debug_cache},
     {"POST", "/tokenize", tokenize},

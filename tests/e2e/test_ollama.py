@@ -119,8 +119,8 @@ def test_version_is_new_enough_for_codex(echo):
 
 
 @pytest.mark.parametrize("call, status, words", [
-    (lambda c: c.embed("m", "x"), 501, "does not pool"),
-    (lambda c: c.embeddings("m", "x"), 501, "does not pool"),
+    (lambda c: c.embed("m", "x"), 501, "a script gives no embeddings"),
+    (lambda c: c.embeddings("m", "x"), 501, "a script gives no embeddings"),
     (lambda c: c.pull("other"), 501, "pull"),
     (lambda c: c.chat("m", [{"role": "robot", "content": "x"}]), 400, "messages[0].role: "),
     (lambda c: c.chat("m", USER, options={"top_p": 7}), 400, "top_p"),

@@ -58,6 +58,7 @@ class Case:
     softcaps: tuple | None = None  # of attention scores and of logits
     experts: Experts | None = None
     growth: float = 0.0  # Ministral 3: attention.temperature_scale
+    pooling: int = 0  # pooling_type as stored: 1 mean, 2 cls, 3 last; 0: key absent
     types: dict = field(default_factory=dict)  # tensor role -> GGML type name; "*" is the default
     prompt_lengths: tuple = PROMPT_LENGTHS
     n_greedy: int = N_GREEDY

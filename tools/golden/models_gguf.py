@@ -115,6 +115,8 @@ def _add_hyperparameters(w: gguf.GGUFWriter, case: Case) -> None:
         w.add_sliding_window(case.window)
     if case.pattern is not None:
         w.add_sliding_window_pattern(case.pattern)
+    if case.pooling:
+        w.add_pooling_type(gguf.PoolingType(case.pooling))
 
 
 def mrope_sections(case: Case) -> list[int]:

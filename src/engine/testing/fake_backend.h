@@ -27,6 +27,8 @@ inline void fake_logits(uint64_t hash, uint32_t n_vocab, float* out) {
 
 class FakeBackend final : public ops::Backend {
  public:
+  static constexpr uint32_t kStateWidth = 8;  // a hidden state is the first logits
+
   FakeBackend(uint32_t n_pages, uint32_t vocab_size) : arena_(n_pages), n_vocab_(vocab_size) {}
 
   Result<std::span<const float>> step(const ops::Batch& batch) override {
@@ -36,7 +38,8 @@ class FakeBackend final : public ops::Backend {
       return make_error(ErrorCode::kInternal, "the fake backend fails");
     }
     logits_.assign(batch.logit_rows.size() * n_vocab_, 0.0f);
-    size_t next_row = 0, next_logit = 0;
+    states_.assign(batch.state_rows.size() * kStateWidth, 0.0f);
+    size_t next_row = 0, next_logit = 0, next_state = 0;
     for (const ops::BatchSequence& s : batch.sequences) {
       T9_CHECK(s.first_row == next_row);
       next_row += s.n_rows;
@@ -47,11 +50,17 @@ class FakeBackend final : public ops::Backend {
             batch.logit_rows[next_logit] == s.first_row + r) {
           fake_logits(hash, n_vocab_, &logits_[next_logit++ * n_vocab_]);
         }
+        if (next_state < batch.state_rows.size() &&
+            batch.state_rows[next_state] == s.first_row + r) {
+          fake_logits(hash, kStateWidth, &states_[next_state++ * kStateWidth]);
+        }
       }
     }
-    T9_CHECK(next_row == batch.tokens.size() && next_logit == batch.logit_rows.size());
+    T9_CHECK(next_row == batch.tokens.size() && next_logit == batch.logit_rows.size() &&
+             next_state == batch.state_rows.size());
     return std::span<const float>(logits_);
   }
+  std::span<const float> states() const override { return states_; }
   void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override {
     arena_.copy_page(from, to, n_tokens);
   }
@@ -85,7 +94,7 @@ class FakeBackend final : public ops::Backend {
  private:
   kv::testing::FakeArena arena_;
   uint32_t n_vocab_;
-  std::vector<float> logits_;
+  std::vector<float> logits_, states_;
 };
 
 }  // namespace tempo9::engine::testing

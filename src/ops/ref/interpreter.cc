@@ -27,6 +27,7 @@ class Interpreter {
     }
     return logits_;
   }
+  Rows states() { return tensor(std::get<Head>(p_.ops.back()).in); }
 
  private:
   Rows& tensor(TensorId id) { return tensors_[static_cast<size_t>(id.index)]; }
@@ -289,6 +290,13 @@ class Interpreter {
 std::vector<std::vector<double>> interpret(const Program& program,
                                            std::span<const int32_t> tokens) {
   return Interpreter(program, tokens).run();
+}
+
+std::vector<std::vector<double>> interpret_states(const Program& program,
+                                                  std::span<const int32_t> tokens) {
+  Interpreter interpreter(program, tokens);
+  interpreter.run();
+  return interpreter.states();
 }
 
 }  // namespace tempo9::ops

@@ -12,5 +12,8 @@ namespace tempo9::ops {
 
 // Logits of every position, [tokens.size()][n_vocab].
 std::vector<std::vector<double>> interpret(const Program& program, std::span<const int32_t> tokens);
+// Hidden states of every position, what the head multiplies: [tokens.size()][state_width()].
+std::vector<std::vector<double>> interpret_states(const Program& program,
+                                                  std::span<const int32_t> tokens);
 
 }  // namespace tempo9::ops

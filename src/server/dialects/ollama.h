@@ -28,6 +28,7 @@ void pull(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange
 void chat(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange);
 void generate(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange);
 void embed(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange);
+void embeddings(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange);
 
 // --- for the routes above
 

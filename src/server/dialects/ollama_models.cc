@@ -60,7 +60,11 @@ Json model_json(const Service& service) {
 }
 
 Json capabilities(const Service& service) {
+  const engine::ModelInfo& info = service.engine().info();
+  // Clients look for chat models by "completion", which an embedding model is none of.
+  if (info.declares_pooling) return Json::array({"embedding"});
   Json list = Json::array({"completion"});
+  if (info.pooling != engine::Pooling::kNone) list.push_back("embedding");
   if (service.format() != "none") list.push_back("tools");
   const auto chat_template = service.chat_template();
   if (chat_template && (*chat_template)->uses_thinking()) list.push_back("thinking");
@@ -181,12 +185,6 @@ void pull(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange
   exchange->respond(
       {.content_type = "application/x-ndjson",
        .body = fmt::format("{}\n{}\n", dump(Json{{"status", "pulling manifest"}}), success)});
-}
-
-void embed(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange) {
-  exchange->respond(ollama_error(
-      make_error(ErrorCode::kUnsupported, "{} gives no embeddings: the loaded model does not pool",
-                 service->name())));
 }
 
 }  // namespace tempo9::server::ollama

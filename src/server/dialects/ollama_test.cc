@@ -224,7 +224,7 @@ TEST_F(OllamaTest, Errors) {
   begins(error_of(generate, R"("prompt": "x", "images": ["AA=="])"), "501 images: ");
   begins(error_of(generate, R"("prompt": "x", "suffix": "y")"), "400 suffix: ");
   begins(error_of(generate, R"("prompt": "x", "template": "y")"), "501 template: ");
-  begins(error_of(embed, R"("input": "x")"), "501 ");
+  begins(error_of(embed, R"("input": "x")"), "501 a script gives no embeddings");
   begins(error_of(pull, R"("model": "other")"), "501 pull \"other\": ");
   engine_.info_.max_length = 10;
   begins(error_of(chat, kHi), "400 prompt too long; exceeded max context length by ");

@@ -17,10 +17,12 @@
 
 namespace tempo9::server::openai {
 
-// POST /v1/chat/completions, POST /v1/completions, GET /v1/models, GET /v1/models/{id}.
+// POST /v1/chat/completions, POST /v1/completions, POST /v1/embeddings, GET /v1/models, GET
+// /v1/models/{id}.
 void chat_completions(std::shared_ptr<const Service> service,
                       std::shared_ptr<http::Exchange> exchange);
 void completions(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange);
+void embeddings(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange);
 void list_models(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange);
 void get_model(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange);
 

@@ -24,6 +24,11 @@ Json model_json(const Service& service, const std::string& id) {
   model["max_input_tokens"] = info.max_length;
   model["max_tokens"] = info.max_length;
   model["max_model_len"] = info.max_length;
+  // `capabilities` is an object of Anthropic's.
+  if (info.pooling != engine::Pooling::kNone) {
+    model["supports_embeddings"] = true;
+    model["embedding_length"] = info.embedding_width;
+  }
   return model;
 }
 
