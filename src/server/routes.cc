@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/cache_report.h"
+#include "server/console.h"
 #include "server/dialects/anthropic.h"
 #include "server/dialects/ollama.h"
 #include "server/dialects/openai.h"
@@ -109,7 +110,7 @@ void refuse_method(http::Exchange& exchange, const std::string& allowed) {
 }
 
 void refuse_path(http::Exchange& exchange) {
-  std::string known(kHealth);
+  std::string known = fmt::format("{}, /console", kHealth);
   for (const Route& route : kRoutes) {
     known += fmt::format(", {}{}", route.path, takes_more(route) ? "{id}" : "");
   }
@@ -139,6 +140,10 @@ void Router::handle(const std::shared_ptr<http::Exchange>& exchange) const {
   if (request.path == kHealth) {
     if (!method_matches("GET", request.method)) return refuse_method(*exchange, "GET, HEAD");
     return answer_health(*exchange, model.get(), draining_);
+  }
+  if (is_console(request)) {
+    if (!method_matches("GET", request.method)) return refuse_method(*exchange, "GET, HEAD");
+    return exchange->respond(console_response(request));
   }
   std::string allowed;
   for (const Route& route : kRoutes) {

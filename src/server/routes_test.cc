@@ -77,6 +77,19 @@ TEST_F(RoutesTest, HealthFollowsTheServer) {
   EXPECT_EQ(ask("GET", "/v1/models").status, 503);
 }
 
+TEST_F(RoutesTest, TheConsoleIsThereFromTheStart) {
+  Router loading;
+  for (const char* path : {"/console/", "/console/app.js"}) {
+    auto early = std::make_shared<FakeExchange>(http::Request{.method = "GET", .path = path});
+    loading.handle(early);
+    EXPECT_EQ(early->response->status, 200) << path;
+  }
+  const auto wrong = ask("POST", "/console/app.js");
+  EXPECT_EQ(wrong.status, 405);
+  EXPECT_EQ(wrong.headers.back(), (std::pair<std::string, std::string>("Allow", "GET, HEAD")));
+  EXPECT_TRUE(ask("GET", "/").content_type.starts_with("text/plain")) << "not for a browser";
+}
+
 TEST_F(RoutesTest, Preflight) {
   const auto response = ask("OPTIONS", "/v1/chat/completions", "", "http://localhost:3000");
   EXPECT_EQ(response.status, 204);
