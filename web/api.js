@@ -9,10 +9,24 @@ export class ApiError extends Error {
   }
 }
 
-// The key lives as long as the tab.
+// The key lives as long as the tab; with storage switched off, as long as the page.
+let held = "";
 export const key = {
-  get: () => sessionStorage.getItem(KEY) ?? "",
-  set: (value) => sessionStorage.setItem(KEY, value),
+  get() {
+    try {
+      return sessionStorage.getItem(KEY) ?? "";
+    } catch {
+      return held;
+    }
+  },
+  set(value) {
+    held = value;
+    try {
+      sessionStorage.setItem(KEY, value);
+    } catch {
+      // It is held here.
+    }
+  },
 };
 
 function send(path, options) {

@@ -109,7 +109,7 @@ export class ChatPage {
     $("prompt").addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
-      this.sendPrompt();
+      $("composer").requestSubmit();
     });
     $("stop").addEventListener("click", () => this.abort?.abort());
     $("again").addEventListener("click", () => this.tryAgain());

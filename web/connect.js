@@ -43,6 +43,7 @@ export class ConnectPage {
   constructor(server) {
     this.server = server;  // {model, context}
     this.names = null;     // [["Claude Code", "claude-code"], ...]
+    this.wanted = "";
   }
 
   async update(name) {
@@ -54,7 +55,9 @@ export class ConnectPage {
         if (link.hash === `#connect/${chosen[1]}`) link.setAttribute("aria-current", "page");
         else link.removeAttribute("aria-current");
       }
+      this.wanted = chosen[1];
       const page = await text(chosen[1]);
+      if (this.wanted !== chosen[1]) return;  // another was chosen meanwhile
       note.textContent = `For this server: ${location.origin}, model ${this.server.model || "(not known yet)"}.` +
         (key.get() ? " Put the server's key where YOUR-KEY stands." : "");
       note.classList.remove("error");

@@ -132,11 +132,17 @@ TEST_F(RoutesTest, ApplyTemplate) {
 }
 
 TEST_F(RoutesTest, MetricsArePrometheusText) {
+  engine_.stats_.kv_bytes = 4096;
+  engine_.info_.memory_limit_bytes = 8192;
   const auto response = ask("GET", "/metrics");
   EXPECT_TRUE(response.content_type.starts_with("text/plain"));
   EXPECT_NE(response.body.find("\nvllm:num_requests_running{engine=\"0\",model_name=\"mine\"} 0\n"),
             std::string::npos)
       << response.body;
+  for (const char* line : {"tempo9:kv_cache_limit_bytes{engine=\"0\",model_name=\"mine\"} 4096\n",
+                           "tempo9:memory_limit_bytes{engine=\"0\",model_name=\"mine\"} 8192\n"}) {
+    EXPECT_NE(response.body.find(line), std::string::npos) << line;
+  }
 }
 
 }  // namespace

@@ -256,10 +256,9 @@ def test_connect_names_this_server_and_its_model(serve, open_page):
     assert len(clients) == len(list((ROOT / "docs/connect").glob("*.md"))) - 1
     for client in clients:
         page.click(f"#clients a:text-is('{client}')")
-        page.wait_for_selector(f"#client h2:text-is('{client[0].upper() + client[1:]}')")
+        page.wait_for_selector(f"#client h2:text('{client}')")  # in whatever case
         shown = "\n".join(page.locator("#client code").all_inner_texts())
-        if client != "Codex":
-            assert re.search(r"127\.0\.0\.1:" + str(server.port), shown), client
+        assert server.url in shown, client
         assert "11435" not in shown and "32768" not in shown, client
         assert not re.search(r"[\s/\"=]local[\"\s,]", re.sub(r"#.*", "", shown)), client
     page.goto(f"{server.url}/#connect/codex")
