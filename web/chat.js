@@ -224,7 +224,7 @@ export class ChatPage {
       this.say("");
     } catch (error) {
       if (error.name === "AbortError") this.say("Stopped");
-      else reply.error = this.explain(error, reply);
+      else reply.error = error.message;
     }
     const low = this.isAtEnd();
     this.abort = null;
@@ -234,13 +234,6 @@ export class ChatPage {
     this.afterReply();
     if (low) this.toEnd();
     this.talk.save($("keep").checked);
-  }
-
-  // The server's own words where it had any; behind the first byte it can only cut the connection.
-  explain(error, reply) {
-    if (error.status) return error.message;
-    if (reply.content || reply.reasoning) return "The connection was cut in the middle of the reply. The server's log says why, if it was the server.";
-    return `The server does not answer (${error.message}).`;
   }
 
   afterReply() {

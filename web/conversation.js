@@ -1,5 +1,5 @@
 // What was said, and the request that goes on from it.
-import {events, post} from "./api.js";
+import {ApiError, events, post} from "./api.js";
 
 const SAVED = "tempo9-conversation";
 
@@ -79,19 +79,32 @@ function addDelta(reply, delta) {
   }
 }
 
-// Fills reply as the stream comes, and tells of each change. Throws what ends it early; the reply keeps what came.
-export async function stream(body, reply, signal, changed) {
-  const headers = {"X-Tempo9-Explain": "timing"};
-  const response = await post("/v1/chat/completions", body, {signal, headers});
+async function read(response, reply, changed) {
   for await (const data of events(response)) {
-    if (data === "[DONE]") return;
+    if (data === "[DONE]") return true;
     const chunk = JSON.parse(data);
-    if (chunk.error) throw new Error(chunk.error.message);
+    if (chunk.error) throw new ApiError(response.status, chunk.error.message);
     const choice = chunk.choices[0];
     if (choice) addDelta(reply, choice.delta);
     if (choice?.finish_reason) reply.finish = choice.finish_reason;
     if (chunk.usage) reply.usage = chunk.usage;
     changed();
   }
-  throw new Error("The connection ended before the reply did.");
+  return false;
+}
+
+// Fills reply as the stream comes, and tells of each change. Throws what ends it early, in words to be shown; the
+// reply keeps what came.
+export async function stream(body, reply, signal, changed) {
+  const headers = {"X-Tempo9-Explain": "timing"};
+  let response;
+  try {
+    response = await post("/v1/chat/completions", body, {signal, headers});
+    if (await read(response, reply, changed)) return;
+  } catch (error) {
+    if (error instanceof ApiError || error.name === "AbortError") throw error;
+    if (!response) throw new Error(`The server does not answer (${error.message}).`);
+  }
+  // Behind a reply's first byte the server can only cut the connection.
+  throw new Error("The connection was cut before the reply was whole. If the server did that, its log says why.");
 }
