@@ -103,6 +103,10 @@ std::vector<kv::PageClass> page_classes(const ops::Program& program, ops::KvType
 
 uint64_t default_memory() { return memory_limit() / 10 * 9; }
 
+uint64_t memory_cap(const EngineOptions& options) {
+  return options.memory_bytes > 0 ? options.memory_bytes : default_memory();
+}
+
 uint64_t left_for_kv(uint64_t limit, const ops::Program& program) {
   const uint64_t taken = cpu::packed_weight_bytes(program) + kOtherMemory;
   return limit > taken ? limit - taken : 0;
@@ -160,6 +164,7 @@ Result<EngineParts> build_script_parts(const EngineOptions& options) {
   parts.info.max_length = capacity.length.max_length;
   parts.info.warning = capacity.length.warning;
   parts.info.backend = "script";
+  parts.info.memory_limit_bytes = memory_cap(options);
   parts.info.is_script = true;
   for (const ScriptLine& line : lines) {
     if (!line.format.empty()) {
@@ -182,7 +187,7 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
          models::build_program(open.file, choose_length(options.max_length, declared).max_length));
   T9_TRY(const ops::KvType kv_type, parse_kv_type(options.kv_type));
 
-  const uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : default_memory();
+  const uint64_t limit = memory_cap(options);
   T9_TRY(const Capacity capacity,
          choose_capacity(choose_length(options.max_length, declared),
                          {.max_batch = options.max_batch,
@@ -227,6 +232,7 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   parts.info.pooling = pooling.pooling;
   parts.info.declares_pooling = pooling.declared;
   parts.info.embedding_width = program.state_width();
+  parts.info.memory_limit_bytes = limit;
   parts.n_ids = count_ids(program, open.tokenizer->size());
   parts.tokenizer = std::move(open.tokenizer);
   parts.clock = std::make_unique<SteadyClock>();

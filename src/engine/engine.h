@@ -156,7 +156,8 @@ struct ModelInfo {
     std::string name;
   };
   std::vector<ScriptFormat> script_formats;
-  std::string warning;  // said once at start (length above the file's own...)
+  std::string warning;              // said once at start (length above the file's own...)
+  uint64_t memory_limit_bytes = 0;  // what weights, KV cache and work were planned to fit in
 };
 
 struct Stats {

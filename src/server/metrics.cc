@@ -193,6 +193,11 @@ std::vector<MetricFamily> Metrics::engine_families(const engine::Engine& engine)
   }
   add("tempo9:kv_cache_resident_bytes", kGauge, "Memory that KV pages take now.",
       number(stats.resident_kv_bytes));
+  add("tempo9:kv_cache_limit_bytes", kGauge, "Memory that KV pages may take.",
+      number(stats.kv_bytes));
+  add("tempo9:memory_limit_bytes", kGauge,
+      "Memory that weights, KV cache and work were planned to fit in.",
+      number(engine.info().memory_limit_bytes));
   add("tempo9:engine_steps_total", kCounter, "Steps of the engine.", number(stats.n_steps));
   add("tempo9:model_loaded", kGauge, "1: the model is in memory; 0: it comes with a request.",
       stats.is_loaded ? 1 : 0);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/cache_report.h"
+#include "server/console.h"
 #include "server/dialects/anthropic.h"
 #include "server/dialects/ollama.h"
 #include "server/dialects/openai.h"
@@ -120,7 +121,7 @@ std::string likely_route(std::string_view path) {
 }
 
 std::string all_routes() {
-  std::string known(kHealth);
+  std::string known = fmt::format("{}, /console", kHealth);
   std::string_view before;
   for (const Route& route : kRoutes) {
     if (route.path != before)
@@ -160,6 +161,10 @@ void Router::handle(const std::shared_ptr<http::Exchange>& exchange) const {
   if (request.path == kHealth) {
     if (!method_matches("GET", request.method)) return refuse_method(*exchange, "GET, HEAD");
     return answer_health(*exchange, model.get(), draining_);
+  }
+  if (is_console(request)) {
+    if (!method_matches("GET", request.method)) return refuse_method(*exchange, "GET, HEAD");
+    return exchange->respond(console_response(request));
   }
   std::string allowed;
   for (const Route& route : kRoutes) {

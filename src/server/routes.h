@@ -13,7 +13,7 @@ namespace tempo9::server {
 // From any thread.
 class Router {
  public:
-  // Until now every route but /health says 503; from here on requests are served.
+  // Until now every route but /health and the console says 503; from here on requests are served.
   void set_ready(std::shared_ptr<const Service> service);
   // New requests get 503 from here on.
   void set_draining() { draining_ = true; }

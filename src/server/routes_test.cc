@@ -44,7 +44,7 @@ TEST_F(RoutesTest, UnknownPathsAndMethods) {
   };
   EXPECT_TRUE(message("/v1/v1/messages").ends_with("did you mean /v1/messages?"));
   EXPECT_TRUE(message("/chat/completions").ends_with("did you mean /v1/chat/completions?"));
-  EXPECT_NE(message("/nothing").find("there are /health, /v1/chat/completions, "),
+  EXPECT_NE(message("/nothing").find("there are /health, /console, /v1/chat/completions, "),
             std::string::npos);
   EXPECT_EQ(ask("HEAD", "/").status, 200);
   const auto wrong = ask("GET", "/v1/chat/completions");
@@ -82,6 +82,19 @@ TEST_F(RoutesTest, HealthFollowsTheServer) {
   router_.set_draining();
   EXPECT_EQ(ask("GET", "/health").status, 503);
   EXPECT_EQ(ask("GET", "/v1/models").status, 503);
+}
+
+TEST_F(RoutesTest, TheConsoleIsThereFromTheStart) {
+  Router loading;
+  for (const char* path : {"/console/", "/console/app.js"}) {
+    auto early = std::make_shared<FakeExchange>(http::Request{.method = "GET", .path = path});
+    loading.handle(early);
+    EXPECT_EQ(early->response->status, 200) << path;
+  }
+  const auto wrong = ask("POST", "/console/app.js");
+  EXPECT_EQ(wrong.status, 405);
+  EXPECT_EQ(wrong.headers.back(), (std::pair<std::string, std::string>("Allow", "GET, HEAD")));
+  EXPECT_TRUE(ask("GET", "/").content_type.starts_with("text/plain")) << "not for a browser";
 }
 
 TEST_F(RoutesTest, Preflight) {
@@ -126,11 +139,17 @@ TEST_F(RoutesTest, ApplyTemplate) {
 }
 
 TEST_F(RoutesTest, MetricsArePrometheusText) {
+  engine_.stats_.kv_bytes = 4096;
+  engine_.info_.memory_limit_bytes = 8192;
   const auto response = ask("GET", "/metrics");
   EXPECT_TRUE(response.content_type.starts_with("text/plain"));
   EXPECT_NE(response.body.find("\nvllm:num_requests_running{engine=\"0\",model_name=\"mine\"} 0\n"),
             std::string::npos)
       << response.body;
+  for (const char* line : {"tempo9:kv_cache_limit_bytes{engine=\"0\",model_name=\"mine\"} 4096\n",
+                           "tempo9:memory_limit_bytes{engine=\"0\",model_name=\"mine\"} 8192\n"}) {
+    EXPECT_NE(response.body.find(line), std::string::npos) << line;
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "server/console.h"
 #include "server/errors.h"
 #include "server/http/url.h"
 
@@ -37,6 +38,7 @@ Result<std::unique_ptr<Server>> Server::open(ServerOptions options) {
   listener.access.any_address = !loopback;
   listener.access.origins = kept.allow_origins;
   listener.access.api_keys = kept.api_keys;
+  listener.access.without_key = is_console;
   listener.handler = [router = &server->router_](const std::shared_ptr<http::Exchange>& exchange) {
     router->handle(exchange);
   };

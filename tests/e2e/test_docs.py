@@ -8,7 +8,7 @@ from conftest import ROOT, run_binary
 
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 # Of our scripts and of other programs.
-OTHERS = {"--model", "--once", "--write", "--sanitizers", "--full", "--tests", "--version", "--help"}
+OTHERS = {"--model", "--once", "--write", "--sanitizers", "--full", "--tests", "--browser", "--version", "--help"}
 PAGES = ["README.md", "SECURITY.md", *(f"docs/{name}.md" for name in ("cli", "security", "operations", "reliability"))]
 
 

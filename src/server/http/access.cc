@@ -95,8 +95,9 @@ std::optional<Refusal> check_access(const AccessRules& rules, const Request& req
                     request.origin, request.origin),
         "origin_not_allowed"};
   }
-  if (!rules.api_keys.empty() && !preflight && request.path != "/health" &&
-      !key_matches(rules, request)) {
+  const bool open =
+      preflight || request.path == "/health" || (rules.without_key && rules.without_key(request));
+  if (!rules.api_keys.empty() && !open && !key_matches(rules, request)) {
     return Refusal{401,
                    "API key: found none or a wrong one; send the server's key as \"Authorization: "
                    "Bearer KEY\" or "

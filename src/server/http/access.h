@@ -2,6 +2,7 @@
 // the API key.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,8 @@ struct AccessRules {
   std::vector<std::string>
       origins;  // web origins let in beside the server's own ("http://localhost:3000"); "*": any
   std::vector<std::string> api_keys;  // any of them will do; empty: none is needed
+  // What needs none all the same, beside /health and preflights; null: nothing.
+  std::function<bool(const Request&)> without_key = {};
 };
 
 struct Refusal {
@@ -26,7 +29,7 @@ struct Refusal {
   std::string code;  // OpenAI-style: "invalid_api_key"...
 };
 
-// None: go on. The API key is not asked for on /health and preflights. GET and HEAD from a foreign
+// None: go on. GET and HEAD from a foreign
 // origin are answered, without the header that would let the page read the answer.
 std::optional<Refusal> check_access(const AccessRules& rules, const Request& request);
 

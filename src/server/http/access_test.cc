@@ -82,6 +82,13 @@ TEST(Access, ApiKey) {
   r.x_api_key = "";
   r.path = "/health";
   EXPECT_EQ(status(rules, r), 200);
+  r.path = "/page";
+  EXPECT_EQ(status(rules, r), 401);
+  rules.without_key = [](const Request& asked) { return asked.path == "/page"; };
+  EXPECT_EQ(status(rules, r), 200);
+  r.host = "evil.example";
+  EXPECT_EQ(status(rules, r), 403);
+  r.host = "localhost";
   // Without a key of ours, any is fine.
   rules.api_keys = {};
   r.path = "/v1/models";

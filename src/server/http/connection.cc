@@ -308,7 +308,7 @@ void Connection::send_response(const Response& response) {
   if (shared_->closing) keep_alive_ = false;
   record_.status = response.status;
   pending_ += head(response, record_, keep_alive_, allow_origin_);
-  if (response.status != 204)
+  if (response.status != 204 && response.status != 304)  // of what it would have been
     pending_ += fmt::format("Content-Length: {}\r\n", response.body.size());
   pending_ += "\r\n";
   if (!head_only_) pending_ += response.body;

@@ -24,6 +24,8 @@ struct Request {
   std::string explain = {};        // X-Tempo9-Explain header
   std::string session = {};        // the first of the headers that name a session; empty: none
   std::string id = {};             // X-Request-Id header, or one that was made up
+  std::string accept = {};         // Accept header
+  std::string if_none_match = {};  // If-None-Match header
 };
 
 using Headers = std::vector<std::pair<std::string, std::string>>;

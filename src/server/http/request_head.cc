@@ -24,6 +24,8 @@ Request read_head(const boost::beast::http::request_header<>& head) {
   request.origin = header("Origin");
   request.authorization = header("Authorization");
   request.x_api_key = header("x-api-key");
+  request.accept = header("Accept");
+  request.if_none_match = header("If-None-Match");
   request.explain = header("X-Tempo9-Explain");
   for (const char* name : kSessionHeaders) {
     if (request.session.empty()) request.session = header(name);
