@@ -123,7 +123,7 @@ Result<MemoryBudget> budget_of(const ops::Program& program, uint32_t declared,
 }
 
 // What the cap holds; a warning when the machine's free memory does not hold even that little.
-Result<Capacity> choose_capacity(const MemoryBudget& budget, const EngineOptions& options) {
+Result<Capacity> capacity_within(const MemoryBudget& budget, const EngineOptions& options) {
   auto capacity = choose_capacity(choose_length(options.max_length, budget.declared),
                                   {.max_batch = options.max_batch,
                                    .max_rows = budget.need.cache.step_tokens,
@@ -213,7 +213,7 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
          models::build_program(open.file, choose_length(options.max_length, declared).max_length));
   T9_TRY(const ops::KvType kv_type, parse_kv_type(options.kv_type));
   T9_TRY(const MemoryBudget budget, budget_of(program, declared, options));
-  T9_TRY(const Capacity capacity, choose_capacity(budget, options));
+  T9_TRY(const Capacity capacity, capacity_within(budget, options));
 
   EngineParts parts;
   parts.loop = loop_options(options, capacity);

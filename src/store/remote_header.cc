@@ -13,13 +13,14 @@ namespace {
 constexpr uint64_t kFirstBytes = 1 << 20;
 // The largest vocabularies in use take a tenth of this.
 constexpr uint64_t kMaxHeaderBytes = uint64_t{128} << 20;
-constexpr int kHeaderTries = 4;
+constexpr int kHeaderTries = 3;
 constexpr std::chrono::milliseconds kHeaderPause{200};  // the first; then twice as long each time
 
 }  // namespace
 
 Status RemoteHeader::read(uint64_t offset, void* dst, size_t n) {
   T9_CHECK(offset <= file_.n_bytes && n <= file_.n_bytes - offset);
+  if (n == 0) return {};
   const uint64_t end = offset + n;
   if (end > kMaxHeaderBytes) {
     return make_error(ErrorCode::kCorrupt,
@@ -31,7 +32,7 @@ Status RemoteHeader::read(uint64_t offset, void* dst, size_t n) {
     const uint64_t step = std::max<uint64_t>(kFirstBytes, bytes_.size());
     T9_TRY(fetch_to(std::min(std::max(end, bytes_.size() + step), file_.n_bytes)));
   }
-  if (n > 0) std::memcpy(dst, bytes_.data() + offset, n);
+  std::memcpy(dst, bytes_.data() + offset, n);
   return {};
 }
 

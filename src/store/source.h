@@ -15,7 +15,7 @@ struct RemoteFile {
   std::string name;  // of the file here: letters, digits, ".", "_", "-"
   std::string url;
   uint64_t n_bytes = 0;
-  std::string sha256;  // empty: the source does not say
+  std::string sha256 = {};  // empty: the source does not say
 };
 // What a repository has beside: a name that can stand behind the colon, and its files' size.
 struct Variant {

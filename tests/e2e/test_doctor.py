@@ -60,11 +60,13 @@ def test_the_machine(doctor):
     assert tables["scalar"] == [] and (tables["avx2"] == []) == ({"avx2", "fma", "f16c"} <= flags)
 
 
-def test_text_names_each_and_what_to_do(home, free_port):
-    done = run_binary("doctor", "--port", free_port, TEMPO9_CPU_ISA="scalar", **{**home, "AS_KV_OFFLOAD_PATH": "/proc/none"})
+def test_text_names_each_and_what_to_do(home, free_port, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run_binary("doctor", "--port", free_port, TEMPO9_CPU_ISA="scalar",
+                      **{**home, "AS_KV_OFFLOAD_PATH": str(tmp_path / "file/kv")})
     heads = [line.split()[:2] for line in done.stdout.splitlines() if not line.startswith(" ")]
     assert [name for _, name in heads] == CHECKS
-    assert ["warn", "cpu"] in heads and ["warn", "kv-disk"] in heads, "scalar is not the best; /proc takes no files"
+    assert ["warn", "cpu"] in heads and ["warn", "kv-disk"] in heads, "scalar is not the best; a file is no folder"
     assert done.stdout.count("do: ") == sum(level != "ok" for level, _ in heads)
     assert "unset TEMPO9_CPU_ISA" in done.stdout and "AS_KV_OFFLOAD_PATH" in done.stdout
 

@@ -89,8 +89,8 @@ Check check_cpu(const std::vector<engine::KernelTableReport>& tables, const std:
     chosen = std::ranges::find(tables, forced, &engine::KernelTableReport::name);
   }
   const bool can_run = chosen != tables.end() && runs(*chosen);
-  check.found = model.empty() ? "" : model + "; ";
-  check.found += can_run ? "kernels " + chosen->name
+  if (!model.empty()) check.found = fmt::format("{}; ", model);
+  check.found += can_run ? fmt::format("kernels {}", chosen->name)
                          : fmt::format("kernels {} (TEMPO9_CPU_ISA) do not run here", forced);
   auto listed = nlohmann::ordered_json::array();
   std::vector<std::string> names;

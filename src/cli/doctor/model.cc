@@ -63,7 +63,7 @@ std::optional<store::Variant> fitting_variant(const FoundModel& model,
 
 Check not_served(Check check, const Error& error) {
   check.level = Level::kFail;
-  check.found += ": " + error.message;
+  check.found += fmt::format(": {}", error.message);
   check.expected = "a model that this version can serve";
   check.advice = "take another one; `tempo9 list --known` shows some";
   return check;

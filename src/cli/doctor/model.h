@@ -25,7 +25,7 @@ struct FoundModel {
   std::string place;                     // "file", "store", "ollama", "remote"
   gguf::File file;                       // its weights read as zeros if it is remote
   uint64_t n_fetched = 0;                // bytes that came for it
-  std::vector<store::Variant> variants;  // a remote one's repository has
+  std::vector<store::Variant> variants = {};  // a remote one's repository has
 };
 
 // Looks here first, then asks Hugging Face or Ollama's registry; only the beginning of the files is

@@ -36,7 +36,9 @@ Place look_at(const std::string& folder) {
   fs::path path = fs::absolute(folder, error);
   while (!error && !fs::exists(path, error) && path.has_relative_path()) path = path.parent_path();
   place.existing = path.string();
-  if (!fs::is_directory(path, error)) {
+  if (error) {
+    place.trouble = fmt::format("{}: {}", place.existing, error.message());
+  } else if (!fs::is_directory(path, error)) {
     place.trouble = fmt::format("{} is no folder", place.existing);
   } else if (::access(path.c_str(), W_OK | X_OK) != 0) {
     place.trouble = fmt::format("{}: {}", place.existing, std::strerror(errno));

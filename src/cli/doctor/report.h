@@ -11,9 +11,9 @@ namespace tempo9::cli {
 enum class Level { kOk, kWarn, kFail };
 
 struct Check {
-  std::string name;  // stable: docs/cli.md lists them
+  std::string name = {};  // stable: docs/cli.md lists them
   Level level = Level::kOk;
-  std::string found;
+  std::string found = {};
   std::string expected = {};                                          // empty when all is well
   std::string advice = {};                                            // what to do about it
   nlohmann::ordered_json details = nlohmann::ordered_json::object();  // stable keys, by name
