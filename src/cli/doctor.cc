@@ -191,7 +191,9 @@ void check_with_model(const DoctorOptions& options, const Environment& environme
 
 Status read_options(DoctorOptions* options, const Environment& environment) {
   options->engine.isa = environment.isa.value_or("");
-  if (!options->memory.empty()) T9_TRY(options->engine.memory_bytes, parse_bytes(options->memory));
+  if (!options->memory.empty()) {
+    T9_TRY(options->engine.memory_bytes, parse_bytes(options->memory));
+  }
   if (options->engine.n_threads == 0 && environment.threads) {
     T9_TRY(options->engine.n_threads, threads_from_environment(*environment.threads));
   }
