@@ -22,9 +22,9 @@ struct ModelAsked {
 
 struct FoundModel {
   std::string name;
-  std::string place;                     // "file", "store", "ollama", "remote"
-  gguf::File file;                       // its weights read as zeros if it is remote
-  uint64_t n_fetched = 0;                // bytes that came for it
+  std::string place;                          // "file", "store", "ollama", "remote"
+  gguf::File file;                            // its weights read as zeros if it is remote
+  uint64_t n_fetched = 0;                     // bytes that came for it
   std::vector<store::Variant> variants = {};  // a remote one's repository has
 };
 
