@@ -35,9 +35,6 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;  // could not start, or could not go on
 inline constexpr int kExitUsage = 2;    // the command line itself is wrong
 
-// Where `tempo9 pull` puts models.
-std::string models_folder(const Environment& environment);
-
 // The whole program: args without the program's name. Returns the exit code; never throws.
 int run(const std::vector<std::string>& args, const Environment& environment);
 

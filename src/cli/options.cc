@@ -12,6 +12,7 @@
 #include "chat/parser.h"
 #include "cli/parse_arguments.h"
 #include "cli/server_flags.h"
+#include "cli/sources.h"
 #include "store/ollama.h"
 #include "store/own_store.h"
 

@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <string>
 
 #include "cli/cli.h"
+#include "cli/known.h"
 #include "cli/options.h"
 #include "cli/parse_arguments.h"
 #include "cli/show_text.h"
+#include "cli/sources.h"
 #include "store/download.h"
 #include "store/own_store.h"
 #include "store/source.h"
@@ -65,36 +66,11 @@ class ProgressLine {
   Clock::time_point began_, drawn_;
 };
 
-std::string read_token(const Environment& environment) {
-  if (environment.hf_token) return *environment.hf_token;
-  std::ifstream file(environment.hf_token_path);
-  std::string token;
-  std::getline(file, token);
-  return token;
-}
-
-std::string without_slash(std::string url) {
-  while (url.ends_with('/')) url.pop_back();
-  return url;
-}
-
 struct PullOptions {
   std::string name;
   std::string mirror;
   unsigned n_connections = 4;
 };
-
-store::SourceOptions source_options(const PullOptions& options, const Environment& environment) {
-  store::SourceOptions source;
-  if (environment.hf_endpoint) source.hugging_face = without_slash(*environment.hf_endpoint);
-  source.token = read_token(environment);
-  if (!options.mirror.empty()) {
-    // Somebody else's machine: the token is not for it.
-    source.hugging_face = source.ollama = without_slash(options.mirror);
-    source.token.clear();
-  }
-  return source;
-}
 
 Status fetch(const store::RemoteModel& model, const std::string& folder, unsigned n_connections) {
   for (const store::RemoteFile& file : model.files) {
@@ -113,11 +89,17 @@ Status fetch(const store::RemoteModel& model, const std::string& folder, unsigne
 
 Result<store::OwnModel> pull(const PullOptions& options, const Environment& environment) {
   const store::OwnStore own(models_folder(environment));
-  T9_TRY(const auto model, store::find_remote(options.name, source_options(options, environment)));
+  T9_TRY(const auto model,
+         store::find_remote(options.name, source_options(options.mirror, environment)));
   if (auto there = own.find(model.name)) return *std::move(there);
   T9_TRY(const std::string folder, own.prepare(model));
   T9_TRY(fetch(model, folder, options.n_connections));
   return own.finish(model);
+}
+
+int list_known() {
+  const Status printed = print_known_models();
+  return printed ? finish_output(kExitOk) : report(printed.error().message, kExitFailure);
 }
 
 int exit_code_of(const Error& error) {
@@ -126,18 +108,14 @@ int exit_code_of(const Error& error) {
 
 }  // namespace
 
-std::string models_folder(const Environment& environment) {
-  return environment.data_home + "/tempo9/models";
-}
-
 int run_pull(const std::vector<std::string>& args, const Environment& environment) {
   PullOptions options;
   CLI::App app("Fetches a model into " + models_folder(environment) +
                    ", going on where an earlier fetch broke off, and checks its hash.",
                "tempo9 pull");
   app.add_option("model", options.name,
-                 "owner/repo[:variant] of Hugging Face, or name[:tag] of Ollama's library")
-      ->required()
+                 "owner/repo[:variant] of Hugging Face, or name[:tag] of Ollama's library; without "
+                 "one, models that are known to work are listed")
       ->type_name("MODEL[:VARIANT]");
   app.add_option("--mirror", options.mirror,
                  "ask this address in place of huggingface.co and registry.ollama.ai; it gets no "
@@ -155,6 +133,7 @@ int run_pull(const std::vector<std::string>& args, const Environment& environmen
     fmt::print("{}", app.help());
     return finish_output(kExitOk);
   }
+  if (options.name.empty()) return list_known();
   const auto model = pull(options, environment);
   if (!model) return report(model.error().message, exit_code_of(model.error()));
   fmt::print("{}  {}  {}\nServe it: tempo9 serve {}\n", model->name, byte_size(model->n_bytes),
@@ -163,13 +142,17 @@ int run_pull(const std::vector<std::string>& args, const Environment& environmen
 }
 
 int run_list(const std::vector<std::string>& args, const Environment& environment) {
+  bool known = false;
   CLI::App app("Lists the models that `tempo9 pull` fetched.", "tempo9 list");
+  app.add_flag("--known", known,
+               "models that are known to work, their memory, and whether they fit this machine");
   const auto goes_on = parse_arguments(app, args);
   if (!goes_on) return report(goes_on.error().message, kExitUsage);
   if (!*goes_on) {
     fmt::print("{}", app.help());
     return finish_output(kExitOk);
   }
+  if (known) return list_known();
   const auto models = store::OwnStore(models_folder(environment)).list();
   size_t width = 0;
   for (const auto& model : models) width = std::max(width, model.name.size());

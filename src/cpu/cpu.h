@@ -12,6 +12,15 @@
 
 namespace tempo9::cpu {
 
+// All tables, best first.
+struct TableInfo {
+  std::string_view name;
+  std::string_view needs;                 // features, with spaces between
+  std::vector<std::string_view> missing;  // of them, here; none: it can run
+  const KernelTable* kernels = nullptr;
+};
+std::vector<TableInfo> describe_tables();
+
 // Tables that this machine can run, best first.
 std::vector<const KernelTable*> available_tables();
 

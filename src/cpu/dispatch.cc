@@ -12,13 +12,21 @@ namespace tempo9::cpu {
 #include "cpu/list.inc"
 #undef T9_ISA
 
-std::vector<const KernelTable*> available_tables() {
-  const Features features = detect_features();
-  std::vector<const KernelTable*> tables;
+std::vector<TableInfo> describe_tables() {
+  const std::vector<Feature> features = detect_features();
+  return {
 #define T9_ISA(isa, needs) \
-  if (needs) tables.push_back(&isa::kTable);
+  TableInfo{isa::kTable.name, needs, missing_features(needs, features), &isa::kTable},
 #include "cpu/list.inc"
 #undef T9_ISA
+  };
+}
+
+std::vector<const KernelTable*> available_tables() {
+  std::vector<const KernelTable*> tables;
+  for (const TableInfo& table : describe_tables()) {
+    if (table.missing.empty()) tables.push_back(table.kernels);
+  }
   return tables;
 }
 

@@ -14,6 +14,7 @@
 #include "cpu/roofs.h"
 #include "engine/file_identity.h"
 #include "engine/idle_engine.h"
+#include "engine/memory_budget.h"
 #include "engine/model_executor.h"
 #include "engine/random_bits.h"
 #include "engine/script_executor.h"
@@ -27,8 +28,6 @@ namespace {
 // Rows of logits that a step may give beside one for each reply: prompts whose logprobs are asked
 // for.
 constexpr uint32_t kPromptLogitRows = 64;
-// Left to the process beside weights and KV: activations, logits, requests.
-constexpr uint64_t kOtherMemory = uint64_t{256} << 20;
 // A twentieth of the machine's memory is left to others before free pages keep what they cache.
 constexpr uint64_t kReservedShare = 20;
 
@@ -103,13 +102,41 @@ std::vector<kv::PageClass> page_classes(const ops::Program& program, ops::KvType
 
 uint64_t default_memory() { return memory_limit() / 10 * 9; }
 
-uint64_t memory_cap(const EngineOptions& options) {
-  return options.memory_bytes > 0 ? options.memory_bytes : default_memory();
+MemoryNeed memory_need(const ops::Program& program, ops::KvType kv_type, uint32_t step_tokens) {
+  return {.weight_bytes = cpu::packed_weight_bytes(program),
+          .cache = {.classes = page_classes(program, kv_type), .step_tokens = step_tokens}};
 }
 
-uint64_t left_for_kv(uint64_t limit, const ops::Program& program) {
-  const uint64_t taken = cpu::packed_weight_bytes(program) + kOtherMemory;
-  return limit > taken ? limit - taken : 0;
+Result<MemoryBudget> budget_of(const ops::Program& program, uint32_t declared,
+                               const EngineOptions& options) {
+  T9_TRY(const ops::KvType kv_type, parse_kv_type(options.kv_type));
+  const uint32_t step_tokens = std::max(options.max_rows, options.max_batch);
+  MemoryBudget budget;
+  budget.need = memory_need(program, kv_type, step_tokens);
+  budget.need_q8 = memory_need(program, ops::KvType::kQ8, step_tokens);
+  budget.length = choose_length(options.max_length, declared).max_length;
+  budget.declared = declared;
+  budget.is_capped = options.memory_bytes > 0;
+  budget.limit = budget.is_capped ? options.memory_bytes : default_memory();
+  budget.available = available_memory();
+  return budget;
+}
+
+// What the cap holds; a warning when the machine's free memory does not hold even that little.
+Result<Capacity> capacity_within(const MemoryBudget& budget, const EngineOptions& options) {
+  auto capacity = choose_capacity(choose_length(options.max_length, budget.declared),
+                                  {.max_batch = options.max_batch,
+                                   .max_rows = budget.need.cache.step_tokens,
+                                   .classes = budget.need.cache.classes,
+                                   .memory_bytes = budget.need.left_for_kv(budget.limit)});
+  const std::string reason = fmt::format("memory: {}, but {}; what fits: {}", budget.sum(),
+                                         budget.room_text(), budget.what_fits());
+  if (!capacity) return Error{capacity.error().code, reason};
+  if (budget.longest() == 0) {
+    std::string& warning = capacity->length.warning;
+    warning += (warning.empty() ? "" : "; ") + reason;
+  }
+  return capacity;
 }
 
 // Pages on disk, if they are wanted and the folder can be used; else null, and the reason is
@@ -186,14 +213,8 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   T9_TRY(const ops::Program program,
          models::build_program(open.file, choose_length(options.max_length, declared).max_length));
   T9_TRY(const ops::KvType kv_type, parse_kv_type(options.kv_type));
-
-  const uint64_t limit = memory_cap(options);
-  T9_TRY(const Capacity capacity,
-         choose_capacity(choose_length(options.max_length, declared),
-                         {.max_batch = options.max_batch,
-                          .max_rows = std::max(options.max_rows, options.max_batch),
-                          .classes = page_classes(program, kv_type),
-                          .memory_bytes = left_for_kv(limit, program)}));
+  T9_TRY(const MemoryBudget budget, budget_of(program, declared, options));
+  T9_TRY(const Capacity capacity, capacity_within(budget, options));
 
   EngineParts parts;
   parts.loop = loop_options(options, capacity);
@@ -232,7 +253,7 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   parts.info.pooling = pooling.pooling;
   parts.info.declares_pooling = pooling.declared;
   parts.info.embedding_width = program.state_width();
-  parts.info.memory_limit_bytes = limit;
+  parts.info.memory_limit_bytes = budget.limit;
   parts.n_ids = count_ids(program, open.tokenizer->size());
   parts.tokenizer = std::move(open.tokenizer);
   parts.clock = std::make_unique<SteadyClock>();
@@ -247,7 +268,8 @@ Result<BenchModel> build_bench_model(const std::string& path, const ops::Backend
   T9_TRY(ops::Program program, models::build_program(file));
   T9_TRY(const uint32_t declared, models::context_length(file));
   const uint64_t wanted = cpu::kv_page_bytes(program, options.kv_type) * options.max_pages;
-  const uint64_t left = left_for_kv(default_memory(), program);
+  const uint64_t left =
+      memory_need(program, options.kv_type, options.max_rows).left_for_kv(default_memory());
   if (wanted > left) {
     return make_error(
         ErrorCode::kResourceExhausted,
@@ -258,6 +280,36 @@ Result<BenchModel> build_bench_model(const std::string& path, const ops::Backend
   T9_TRY(auto backend, cpu::make_backend(program, options));
   const uint32_t n_ids = count_ids(program, program.n_vocab);
   return BenchModel{std::move(file), std::move(program), std::move(backend), declared, n_ids};
+}
+
+Result<MemoryBudget> memory_budget(const gguf::File& file, const EngineOptions& options) {
+  T9_TRY(const uint32_t declared, models::context_length(file));
+  T9_TRY(const ops::Program program,
+         models::build_program(file, choose_length(options.max_length, declared).max_length));
+  return budget_of(program, declared, options);
+}
+
+// A program of nothing but its KV cache takes as much of that as the whole one.
+Result<MemoryBudget> memory_budget(const ModelShape& shape, const EngineOptions& options) {
+  ops::Program program;
+  for (uint32_t i = 0; i < shape.n_layers; ++i) {
+    program.kv_layers.push_back({shape.n_kv_heads, shape.head_dim});
+    ops::Attention attention{};
+    attention.kv_layer = i;
+    attention.window = i < shape.n_window_layers ? shape.window : 0;
+    program.ops.emplace_back(attention);
+  }
+  T9_TRY(MemoryBudget budget, budget_of(program, shape.context_length, options));
+  budget.need.weight_bytes = budget.need_q8.weight_bytes = shape.weight_bytes;
+  return budget;
+}
+
+std::vector<KernelTableReport> kernel_tables() {
+  std::vector<KernelTableReport> tables;
+  for (const cpu::TableInfo& table : cpu::describe_tables()) {
+    tables.push_back({std::string(table.name), {table.missing.begin(), table.missing.end()}});
+  }
+  return tables;
 }
 
 Result<ops::RoofRates> measure_roof(ops::Roof roof, const ops::RoofOptions& options) {

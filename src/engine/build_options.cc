@@ -4,13 +4,12 @@
 
 #include "base/check.h"
 #include "engine/build.h"
+#include "engine/memory_budget.h"
 #include "kv/cache.h"
 
 namespace tempo9::engine {
 namespace {
 
-// Shorter than this no chat fits, and a start-up error serves better.
-constexpr uint32_t kUsefulLength = 512;
 constexpr uint64_t kMaxPages = uint64_t{1} << 24;
 
 }  // namespace
@@ -97,17 +96,9 @@ Result<Capacity> choose_capacity(Length length, const CapacityAsked& asked) {
   cache.memory_bytes = std::min(memory / page_bytes * page_bytes, wanted * page_bytes);
 
   // How many pages a request can come to.
-  uint64_t longest = std::min<uint64_t>(n_pages, kv::pages_for(length.max_length));
-  if (sequence_bytes(cache, longest * kv::kPageTokens) > cache.memory_bytes) {
-    uint64_t too_long = longest;
-    for (longest = 0; longest + 1 < too_long;) {
-      const uint64_t middle = (longest + too_long) / 2;
-      const bool fits = sequence_bytes(cache, middle * kv::kPageTokens) <= cache.memory_bytes;
-      (fits ? longest : too_long) = middle;
-    }
-  }
-  const auto n_tokens = static_cast<uint32_t>(longest * kv::kPageTokens);
-  if (longest < kv::pages_for(std::min(length.max_length, kUsefulLength))) {
+  const auto n_tokens = static_cast<uint32_t>(longest_sequence(
+      cache, cache.memory_bytes, std::min<uint64_t>(n_pages, kv::pages_for(length.max_length))));
+  if (n_tokens < std::min(length.max_length, kUsefulLength)) {
     return make_error(ErrorCode::kResourceExhausted,
                       "memory: {} MiB are left for the KV cache beside the weights, enough for {} "
                       "tokens, expected at least {}; raise --memory or take a smaller model",

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "gguf/file_impl.h"
 #include "gguf/gguf.h"
 #include "gguf/parse.h"
@@ -32,13 +34,13 @@ File::File(File&&) noexcept = default;
 File& File::operator=(File&&) noexcept = default;
 File::~File() = default;
 
-Result<File> File::from_source(Source source, bool on_disk) {
+Result<File> File::from_source(Source source, const OpenShard& open_shard) {
   File file;
   Impl& impl = *file.impl_;
   impl.path = source.path();
   T9_TRY(ParsedFile parsed, parse(source));
   T9_TRY(std::vector<Shard> shards,
-         collect_shards(Shard{std::move(source), std::move(parsed)}, on_disk));
+         collect_shards(Shard{std::move(source), std::move(parsed)}, open_shard));
   impl.version = shards.front().file.version;
   T9_TRY(read_metadata(shards.front(), impl.metadata, impl.metadata_kinds));
   for (size_t i = 0; i < impl.metadata.size(); ++i)
@@ -62,11 +64,22 @@ Result<File> File::from_source(Source source, bool on_disk) {
 
 Result<File> File::open(const std::string& path) {
   T9_TRY(Source source, Source::open(path));
-  return from_source(std::move(source), true);
+  return from_source(std::move(source), Source::open);
 }
 
 Result<File> File::from_bytes(std::vector<uint8_t> bytes, std::string name) {
-  return from_source(Source::from_bytes(std::move(bytes), std::move(name)), false);
+  return from_source(Source::from_bytes(std::move(bytes), std::move(name)), nullptr);
+}
+
+Result<File> File::open_remote(std::vector<Remote> files) {
+  T9_CHECK(!files.empty());
+  const auto open = [&files](const std::string& path) -> Result<Source> {
+    const auto file = std::ranges::find(files, path, &Remote::path);
+    if (file == files.end()) return make_error(ErrorCode::kNotFound, "{}: not there", path);
+    return Source::from_reader(file->path, file->n_bytes, file->read);
+  };
+  T9_TRY(Source first, open(files.front().path));
+  return from_source(std::move(first), open);
 }
 
 const std::string& File::path() const { return impl_->path; }

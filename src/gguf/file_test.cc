@@ -105,6 +105,44 @@ TEST(File, OpensShardsOfThePackageByAny) {
   }
 }
 
+// A model elsewhere: the same directory, no weights, and no more read than that.
+TEST(File, OpensWhatIsElsewhereByItsHeader) {
+  std::vector<File::Remote> files;
+  uint64_t n_read = 0;
+  for (const char* name :
+       {"split-00001-of-00003.gguf", "split-00002-of-00003.gguf", "split-00003-of-00003.gguf"}) {
+    std::ifstream in(data_path(name), std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    files.push_back({name, bytes.size(), [bytes, &n_read](uint64_t offset, void* dst, size_t n) {
+                       EXPECT_LE(offset + n, bytes.size());
+                       std::memcpy(dst, bytes.data() + offset, n);
+                       n_read += n;
+                       return Status();
+                     }});
+  }
+  const File here = open_data("split-00001-of-00003.gguf");
+  auto missing = files;
+  const auto file = File::open_remote(std::move(files));
+  ASSERT_TRUE(file.has_value()) << file.error().message;
+  EXPECT_GT(n_read, 0u);
+  EXPECT_EQ(file->file_bytes(), here.file_bytes());
+  EXPECT_EQ(file->metadata(), here.metadata());
+  ASSERT_EQ(file->tensors().size(), here.tensors().size());
+  for (size_t i = 0; i < here.tensors().size(); ++i) {
+    EXPECT_EQ(file->tensors()[i].name, here.tensors()[i].name);
+    ASSERT_EQ(file->tensors()[i].data.size(), here.tensors()[i].data.size());
+    for (const uint8_t byte : file->tensors()[i].data) ASSERT_EQ(byte, 0);
+  }
+  missing.pop_back();
+  const auto cut = File::open_remote(missing);
+  ASSERT_FALSE(cut.has_value());
+  EXPECT_EQ(cut.error().code, ErrorCode::kNotFound);
+  missing[0].read = [](uint64_t, void*, size_t) -> Status {
+    return make_error(ErrorCode::kIo, "no network");
+  };
+  EXPECT_EQ(File::open_remote(missing).error().message, "no network");
+}
+
 TEST(File, TensorsStayWhereTheyAreWhenAFileMoves) {
   File file = open_data("kinds.gguf");
   const uint8_t* before = file.tensors()[0].data.data();

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,6 +59,16 @@ class File {
   // split file: kUnsupported.
   static Result<File> from_bytes(std::vector<uint8_t> bytes, std::string name = "memory");
 
+  // A model whose files are elsewhere, for what metadata and tensor directory say: the tensors'
+  // data has the right sizes, and reads as zeros.
+  struct Remote {
+    std::string path;  // of a shard as it would be called here
+    uint64_t n_bytes = 0;
+    std::function<Status(uint64_t offset, void* dst, size_t n)> read;
+  };
+  // All shards, in any order. Errors: as open, and read's own.
+  static Result<File> open_remote(std::vector<Remote> files);
+
   File(File&&) noexcept;
   File& operator=(File&&) noexcept;
   ~File();
@@ -104,7 +115,8 @@ class File {
 
  private:
   File();
-  static Result<File> from_source(Source source, bool on_disk);
+  static Result<File> from_source(
+      Source source, const std::function<Result<Source>(const std::string& path)>& open_shard);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -51,6 +51,14 @@ Source Source::from_bytes(std::vector<uint8_t> bytes, std::string name) {
   return source;
 }
 
+Source Source::from_reader(std::string name, uint64_t size, ReadBytes read) {
+  Source source;
+  source.path_ = std::move(name);
+  source.size_ = size;
+  source.read_ = std::move(read);
+  return source;
+}
+
 Source::Source(Source&& other) noexcept { *this = std::move(other); }
 
 Source& Source::operator=(Source&& other) noexcept {
@@ -61,6 +69,7 @@ Source& Source::operator=(Source&& other) noexcept {
     fd_ = std::exchange(other.fd_, -1);
     mapping_ = std::exchange(other.mapping_, nullptr);
     bytes_ = std::move(other.bytes_);
+    read_ = std::exchange(other.read_, nullptr);
   }
   return *this;
 }
@@ -75,6 +84,7 @@ void Source::release() {
 }
 
 Status Source::read_at(uint64_t offset, void* dst, size_t n) const {
+  if (read_) return read_(offset, dst, n);
   if (fd_ < 0) {
     if (n != 0) std::memcpy(dst, data().data() + offset, n);
     return {};
@@ -94,13 +104,15 @@ Status Source::read_at(uint64_t offset, void* dst, size_t n) const {
 }
 
 Status Source::map() {
-  if (fd_ < 0) return {};
-  void* mapping = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd_, 0);
+  if (fd_ < 0 && !read_) return {};  // in memory, or mapped
+  const int flags = MAP_PRIVATE | (read_ ? MAP_ANONYMOUS | MAP_NORESERVE : 0);
+  void* mapping = ::mmap(nullptr, size_, PROT_READ, flags, fd_, 0);
   if (mapping == MAP_FAILED) {
     return make_error(ErrorCode::kIo, "{}: cannot map {} bytes: {}", path_, size_,
                       std::strerror(errno));
   }
   mapping_ = mapping;
+  if (std::exchange(read_, nullptr)) return {};
   struct stat status = {};
   const bool known = ::fstat(fd_, &status) == 0;
   ::close(std::exchange(fd_, -1));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,6 +10,9 @@
 #include "base/result.h"
 
 namespace tempo9::gguf {
+
+// Copies bytes [offset, offset + n) of a file that is not here to dst.
+using ReadBytes = std::function<Status(uint64_t offset, void* dst, size_t n)>;
 
 // Move-only. Until map() the file is only read with pread, so that a file that shrinks meanwhile is
 // an error and not a signal; the parser never touches the mapping.
@@ -18,6 +22,9 @@ class Source {
   // waiting for it.
   static Result<Source> open(const std::string& path);
   static Source from_bytes(std::vector<uint8_t> bytes, std::string name);
+  // A file of size bytes elsewhere, of which only what the parser reads is fetched: mapped, all of
+  // it is zeros, which take no memory.
+  static Source from_reader(std::string name, uint64_t size, ReadBytes read);
 
   Source(Source&& other) noexcept;
   Source& operator=(Source&& other) noexcept;
@@ -49,6 +56,7 @@ class Source {
   int fd_ = -1;
   void* mapping_ = nullptr;
   std::vector<uint8_t> bytes_;
+  ReadBytes read_;
 };
 
 }  // namespace tempo9::gguf

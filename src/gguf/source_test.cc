@@ -52,6 +52,22 @@ TEST(Source, WhatIsForgottenNeedsNoMemoryAndComesBack) {
                                  [](char c) { return static_cast<uint8_t>(c); }));
 }
 
+TEST(Source, AFileElsewhereIsReadAndThenZeros) {
+  auto source =
+      Source::from_reader("there", uint64_t{1} << 40, [](uint64_t at, void* dst, size_t n) {
+        std::fill_n(static_cast<uint8_t*>(dst), n, static_cast<uint8_t>(at));
+        return Status();
+      });
+  uint8_t two[2];
+  ASSERT_TRUE(source.read_at(7, two, 2).has_value());
+  EXPECT_EQ(two[1], 7);
+  ASSERT_TRUE(source.map().has_value()) << "a terabyte of nothing";
+  EXPECT_EQ(source.data().size(), uint64_t{1} << 40);
+  EXPECT_EQ(source.data()[(uint64_t{1} << 40) - 1], 0);
+  const ReadBytes nothing = [](uint64_t, void*, size_t) { return Status(); };
+  EXPECT_FALSE(Source::from_reader("absurd", uint64_t{1} << 60, nothing).map().has_value());
+}
+
 TEST(Source, NamesWhatCannotBeOpened) {
   auto missing = Source::open("/nonexistent/x.gguf");
   ASSERT_FALSE(missing.has_value());

@@ -101,9 +101,9 @@ Status check_tensors(const std::vector<Shard>& shards, uint64_t expected) {
   return {};
 }
 
-Result<Shard> open_shard(const std::string& path, uint64_t number, const Shard& given,
-                         const SplitInfo& expected) {
-  Result<Source> source = Source::open(path);
+Result<Shard> open_shard(const OpenShard& open, const std::string& path, uint64_t number,
+                         const Shard& given, const SplitInfo& expected) {
+  Result<Source> source = open(path);
   if (!source && source.error().code == ErrorCode::kNotFound) {
     return make_error(ErrorCode::kNotFound,
                       "{}: shard {} of {} is missing; all {} must lie beside {}", path, number,
@@ -166,7 +166,7 @@ Result<SplitInfo> read_split_info(const Shard& shard) {
   return info;
 }
 
-Result<std::vector<Shard>> collect_shards(Shard given, bool on_disk) {
+Result<std::vector<Shard>> collect_shards(Shard given, const OpenShard& open) {
   std::vector<Shard> shards;
   T9_TRY(const SplitInfo info, read_split_info(given));
   if (info.count <= 1) {
@@ -174,7 +174,7 @@ Result<std::vector<Shard>> collect_shards(Shard given, bool on_disk) {
     return shards;
   }
   const std::string path = given.source.path();
-  if (!on_disk) {
+  if (!open) {
     return make_error(ErrorCode::kUnsupported,
                       "{}: is shard {} of {}, and only files on disk can be split", path,
                       info.no + 1, info.count);
@@ -195,7 +195,7 @@ Result<std::vector<Shard>> collect_shards(Shard given, bool on_disk) {
       continue;
     }
     T9_TRY(Shard shard,
-           open_shard(shard_path(name->prefix, number, info.count), number, given, info));
+           open_shard(open, shard_path(name->prefix, number, info.count), number, given, info));
     shards.push_back(std::move(shard));
   }
   shards[name->number - 1] = std::move(given);

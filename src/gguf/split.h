@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,9 +38,13 @@ struct SplitInfo {
 };
 Result<SplitInfo> read_split_info(const Shard& shard);
 
-// All shards in order, given any one of them; just that one if it is whole.
-// Errors: kNotFound (a shard is missing, named), kCorrupt (renamed, swapped, doubled, of another
-// model), kUnsupported (the shard is not on disk); those of parse() for the other shards.
-Result<std::vector<Shard>> collect_shards(Shard given, bool on_disk);
+// Opens another shard. Errors: kNotFound: it is missing.
+using OpenShard = std::function<Result<Source>(const std::string& path)>;
+
+// All shards in order, given any one of them; just that one if it is whole. open: null if there can
+// be no others. Errors: kNotFound (a shard is missing, named), kCorrupt (renamed, swapped, doubled,
+// of another model), kUnsupported (the shard is not on disk); those of parse() for the other
+// shards.
+Result<std::vector<Shard>> collect_shards(Shard given, const OpenShard& open);
 
 }  // namespace tempo9::gguf

@@ -76,8 +76,23 @@ const Models::value_type* best(const Models& models, std::string_view wish) {
   return found;
 }
 
-Result<Choice> choice_of(std::string_view variant, const Models::value_type& model) {
-  Choice choice{std::string(variant), {}};
+// "x-Q4_K_M" is asked for by "Q4_K_M", unless that means another one.
+std::vector<Variant> variants_of(const Models& models) {
+  std::vector<Variant> variants;
+  for (const auto& model : models) {
+    const std::string base = base_name(model.first);
+    const std::string word = base.substr(base.find_last_of("-.") + 1);
+    Variant variant{!word.empty() && best(models, word) == &model ? word : base};
+    for (const auto& [number, file] : model.second) variant.n_bytes += file.n_bytes;
+    variants.push_back(std::move(variant));
+  }
+  std::ranges::stable_sort(variants, {}, &Variant::n_bytes);
+  return variants;
+}
+
+Result<Choice> choice_of(const Models& models, std::string_view variant,
+                         const Models::value_type& model) {
+  Choice choice{std::string(variant), {}, variants_of(models)};
   const unsigned n_parts = part_of(model.second.begin()->second.path).n_parts;
   for (unsigned number = 1; number <= n_parts; ++number) {
     const auto part = model.second.find(number);
@@ -107,16 +122,16 @@ Result<Choice> choose_variant(const std::vector<RepositoryFile>& files, std::str
                       files.size());
   }
   if (!variant.empty()) {
-    if (const auto* model = best(models, variant)) return choice_of(variant, *model);
+    if (const auto* model = best(models, variant)) return choice_of(models, variant, *model);
   } else if (models.size() == 1) {
     const auto& only = *models.begin();
     for (const std::string_view known : kPreferred) {
-      if (names(only.first, std::string(known))) return choice_of(known, only);
+      if (names(only.first, std::string(known))) return choice_of(models, known, only);
     }
-    return choice_of(base_name(only.first), only);
+    return choice_of(models, base_name(only.first), only);
   } else {
     for (const std::string_view wish : kPreferred) {
-      if (const auto* model = best(models, wish)) return choice_of(wish, *model);
+      if (const auto* model = best(models, wish)) return choice_of(models, wish, *model);
     }
   }
   std::vector<std::string> known;

@@ -64,5 +64,27 @@ TEST(ChooseVariant, WhatOnlyLooksLikeAPartIsAWholeFile) {
   }
 }
 
+TEST(ChooseVariant, TellsWhatElseThereIsBySize) {
+  std::vector<RepositoryFile> repository = {{"M-Q8_0.gguf", 80, ""},
+                                            {"M-Q4_K_M.gguf", 40, ""},
+                                            {"M-UD-Q4_K_M.gguf", 50, ""},
+                                            {"sub/M-F16-00001-of-00002.gguf", 90, ""},
+                                            {"sub/M-F16-00002-of-00002.gguf", 70, ""},
+                                            {"README.md", 1, ""}};
+  const auto choice = choose_variant(repository, "");
+  ASSERT_TRUE(choice);
+  std::vector<std::pair<std::string, uint64_t>> found;
+  for (const Variant& variant : choice->variants) {
+    found.emplace_back(variant.name, variant.n_bytes);
+    const auto again = choose_variant(repository, variant.name);
+    ASSERT_TRUE(again) << "each name can be asked for: " << variant.name;
+    uint64_t n_bytes = 0;
+    for (const auto& file : again->files) n_bytes += file.n_bytes;
+    EXPECT_EQ(n_bytes, variant.n_bytes) << variant.name;
+  }
+  EXPECT_EQ(found, (std::vector<std::pair<std::string, uint64_t>>{
+                       {"Q4_K_M", 40}, {"M-UD-Q4_K_M", 50}, {"Q8_0", 80}, {"F16", 160}}));
+}
+
 }  // namespace
 }  // namespace tempo9::store

@@ -91,11 +91,7 @@ size_t take_range(char* data, size_t, size_t n, void* transfer) {
   return static_cast<RangeTransfer*>(transfer)->take({data, n});
 }
 
-}  // namespace
-
-Result<HttpReply> http_get(const std::string& url, const HttpHeaders& headers) {
-  const HeaderList list = header_list(headers);
-  T9_TRY(const Handle handle, open(url, list));
+Result<HttpReply> whole_reply(const std::string& url, const Handle& handle) {
   HttpReply reply;
   curl_easy_setopt(handle.get(), CURLOPT_WRITEFUNCTION, append_body);
   curl_easy_setopt(handle.get(), CURLOPT_WRITEDATA, &reply.body);
@@ -106,6 +102,23 @@ Result<HttpReply> http_get(const std::string& url, const HttpHeaders& headers) {
   curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &reply.status);
   reply.next = next_page(handle.get());
   return reply;
+}
+
+}  // namespace
+
+Result<HttpReply> http_get(const std::string& url, const HttpHeaders& headers) {
+  const HeaderList list = header_list(headers);
+  T9_TRY(const Handle handle, open(url, list));
+  return whole_reply(url, handle);
+}
+
+Result<HttpReply> http_get_here(const std::string& url, std::chrono::milliseconds limit) {
+  const HeaderList list = header_list({});
+  T9_TRY(const Handle handle, open(url, list));
+  curl_easy_setopt(handle.get(), CURLOPT_NOPROXY, "*");
+  curl_easy_setopt(handle.get(), CURLOPT_FOLLOWLOCATION, 0L);
+  curl_easy_setopt(handle.get(), CURLOPT_TIMEOUT_MS, static_cast<long>(limit.count()));
+  return whole_reply(url, handle);
 }
 
 Result<RangeOutcome> http_get_range(const std::string& url, const HttpHeaders& headers,

@@ -1,6 +1,7 @@
 // HTTP from here to somewhere else, over libcurl: what `tempo9 pull` needs and nothing more.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -25,6 +26,9 @@ using HttpHeaders = std::vector<std::string>;
 // Follows redirects, from https to https only. Errors: kIo (no connection, no answer in time, more
 // than 32 MB), naming the address without its query.
 Result<HttpReply> http_get(const std::string& url, const HttpHeaders& headers);
+
+// Of a server on this machine: asked without a proxy, and given so long for all of it.
+Result<HttpReply> http_get_here(const std::string& url, std::chrono::milliseconds limit);
 
 // Bytes [begin, end) of a file.
 struct HttpRange {

@@ -150,6 +150,7 @@ Result<RemoteModel> find_hugging_face(const Name& name, const SourceOptions& opt
     return Error{choice.error().code, fmt::format("{}: {}", name.repo, choice.error().message)};
   }
   model.name = fmt::format("{}:{}", name.repo, choice->variant);
+  model.variants = std::move(choice->variants);
   for (const RepositoryFile& file : choice->files) {
     RemoteFile remote{.name = file.path.substr(file.path.rfind('/') + 1),
                       .url = fmt::format("{}/{}/resolve/main/{}", options.hugging_face, name.repo,

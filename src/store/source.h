@@ -15,12 +15,18 @@ struct RemoteFile {
   std::string name;  // of the file here: letters, digits, ".", "_", "-"
   std::string url;
   uint64_t n_bytes = 0;
-  std::string sha256;  // empty: the source does not say
+  std::string sha256 = {};  // empty: the source does not say
+};
+// What a repository has beside: a name that can stand behind the colon, and its files' size.
+struct Variant {
+  std::string name;
+  uint64_t n_bytes = 0;
 };
 struct RemoteModel {
   std::string name;               // as our own store knows it: "owner/repo:Q4_K_M", "qwen3:0.6b"
   std::vector<RemoteFile> files;  // of a split model in order; the first is the one to open
   HttpHeaders headers;            // for each of them
+  std::vector<Variant> variants;  // all of the repository, by size; Ollama's registry does not say
 };
 
 struct SourceOptions {
@@ -47,6 +53,7 @@ struct RepositoryFile {
 struct Choice {
   std::string variant;
   std::vector<RepositoryFile> files;
+  std::vector<Variant> variants;
 };
 Result<Choice> choose_variant(const std::vector<RepositoryFile>& files, std::string_view variant);
 
