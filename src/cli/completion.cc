@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <utility>
 
 #include "cli/cli.h"
 #include "cli/help_forms.h"
@@ -56,9 +57,9 @@ complete -F _tempo9 tempo9
 # Completion of tempo9 for zsh: tempo9 completion zsh
 _tempo9() {
   local command=serve
-  local -a commands=(
+  local -a subcommands=(
 @DESCRIBED@  )
-  if (( CURRENT > 2 && $commands[(I)$words[2]:*] )); then
+  if (( CURRENT > 2 && $subcommands[(I)$words[2]:*] )); then
     command=$words[2]
     shift words
     (( CURRENT-- ))
@@ -66,7 +67,7 @@ _tempo9() {
     if [[ $words[2] == -* ]]; then
       compadd -- --version
     else
-      _describe command commands
+      _describe command subcommands
     fi
   fi
   case $command in
