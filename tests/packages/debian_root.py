@@ -109,8 +109,8 @@ class Root:
 
 
 class Served:
-    def __init__(self, root: Root, program, **kwargs):
-        command, environment = root.command([*program, "serve", "--script", "/script.jsonl", "--port", "0"],
+    def __init__(self, root: Root, program, flags=(), **kwargs):
+        command, environment = root.command([*program, "serve", "--script", "/script.jsonl", "--port", "0", *flags],
                                             AS_KV_OFFLOAD="0", **kwargs)
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.port = self.wait_for_port(time.monotonic() + 120)
