@@ -23,7 +23,7 @@ install(CODE "set(T9_SOURCE_DIR \"${CMAKE_SOURCE_DIR}\")\nset(T9_BINARY_DIR \"${
 install(SCRIPT ${CMAKE_SOURCE_DIR}/packaging/install_service.cmake)
 set(doc ${CMAKE_INSTALL_DATADIR}/doc/tempo9)
 install(FILES README.md SECURITY.md CHANGELOG.md packaging/copyright DESTINATION ${doc})
-install(DIRECTORY docs DESTINATION ${doc} FILES_MATCHING PATTERN *.md)
+install(DIRECTORY docs DESTINATION ${doc} FILES_MATCHING PATTERN *.md PATTERN benchmarks EXCLUDE)
 install(FILES packaging/grafana/tempo9.json DESTINATION ${doc}/packaging/grafana)
 
 set(CPACK_GENERATOR DEB)
