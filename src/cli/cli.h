@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,5 +57,14 @@ int run_pull(const std::vector<std::string>& args, const Environment& environmen
 int run_list(const std::vector<std::string>& args, const Environment& environment);
 int run_rm(const std::vector<std::string>& args, const Environment& environment);
 int run_schema(const std::vector<std::string>& args, const Environment& environment);
+int run_completion(const std::vector<std::string>& args, const Environment& environment);
+
+struct Subcommand {
+  const char* name;
+  int (*run)(const std::vector<std::string>&, const Environment&);
+  const char* help;  // one line
+};
+// As list.inc has them.
+std::span<const Subcommand> subcommands();
 
 }  // namespace tempo9::cli

@@ -178,13 +178,11 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   app.add_option("--threads", threads, "compute threads (default: by affinity and cgroup quota)")
       ->check(CLI::Range(1u, 1024u))
       ->type_name("N");
-  app.add_option("--kv-type", engine.kv_type,
-                 "type of the KV cache: i16, q8_0, f16 or f32 (default i16)")
-      ->type_name("T");
+  app.add_option("--kv-type", engine.kv_type, "type of the KV cache (default i16)")
+      ->type_name("i16|q8_0|f16|f32");
   app.add_option("--pooling", engine.pooling,
-                 "embeddings by mean, last or cls (default: as the file declares; chat models give "
-                 "none)")
-      ->type_name("P");
+                 "how embeddings are made (default: as the file declares; chat models give none)")
+      ->type_name("mean|last|cls");
   app.add_option("--memory", memory, "cap on memory, like 6G (default: none)")->type_name("SIZE");
   app.add_option("--chat-template-file", options.chat_template_file,
                  "Jinja template to use instead of the file's own")

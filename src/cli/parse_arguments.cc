@@ -6,9 +6,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/help_forms.h"
+
 namespace tempo9::cli {
 
 Result<bool> parse_arguments(CLI::App& app, const std::vector<std::string>& args) {
+  if (args.size() == 2 && args.front() == kHelpAs && is_help_form(args.back())) {
+    app.formatter_fn([form = args.back()](const CLI::App* self, const std::string&,
+                                          CLI::AppFormatMode) { return help_as(form, *self); });
+    return false;
+  }
   try {
     std::vector<std::string> reversed(args.rbegin(), args.rend());
     app.parse(reversed);

@@ -13,7 +13,8 @@ class App;
 
 namespace tempo9::cli {
 
-// Fills what the app's options are bound to. False: help was asked for.
+// Fills what the app's options are bound to. False: help was asked for, in the form that app.help()
+// then has (help_forms.h).
 // Errors: kInvalidArgument in CLI11's words.
 Result<bool> parse_arguments(CLI::App& app, const std::vector<std::string>& args);
 

@@ -12,12 +12,6 @@
 namespace tempo9::cli {
 namespace {
 
-struct Subcommand {
-  const char* name;
-  int (*run)(const std::vector<std::string>&, const Environment&);
-  const char* help;
-};
-
 constexpr Subcommand kSubcommands[] = {
 #define T9_SUBCOMMAND(name, function, help) {name, function, help},
 #include "cli/list.inc"
@@ -59,6 +53,8 @@ int dispatch(const std::vector<std::string>& args, const Environment& environmen
 }
 
 }  // namespace
+
+std::span<const Subcommand> subcommands() { return kSubcommands; }
 
 int report(const std::string& message, int exit_code) {
   fmt::print(stderr, "tempo9: {}\n", message);

@@ -1,6 +1,7 @@
 // `tempo9 schema check`: would a reply held to this schema be allowed to be this instance?
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -8,15 +9,11 @@
 #include <vector>
 
 #include "cli/cli.h"
+#include "cli/parse_arguments.h"
 #include "grammar/check.h"
 
 namespace tempo9::cli {
 namespace {
-
-constexpr const char* kSchemaUsage =
-    "usage: tempo9 schema check --schema FILE --instance FILE\n"
-    "Exit code 0: the instance is accepted, 1: it is not, 2: the schema is refused (path and "
-    "keyword).";
 
 Result<std::string> read_input(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -29,23 +26,24 @@ Result<std::string> read_input(const std::string& path) {
 }  // namespace
 
 int run_schema(const std::vector<std::string>& args, const Environment&) {
-  if (args.size() == 1 && (args[0] == "--help" || args[0] == "-h")) {
-    fmt::print("{}\n", kSchemaUsage);
+  std::string verb, schema_path, instance_path;
+  CLI::App app("Tells whether a reply held to this schema would be allowed to be this instance.",
+               "tempo9 schema");
+  app.add_option("verb", verb, "what to do")->required()->type_name("check");
+  app.add_option("--schema", schema_path, "the JSON schema")->required()->type_name("F");
+  app.add_option("--instance", instance_path, "the JSON text")->required()->type_name("F");
+  app.footer(
+      "Exit code 0: the instance is accepted, 1: it is not, 2: the schema is refused (path and "
+      "keyword).");
+  const auto goes_on = parse_arguments(app, args);
+  if (!goes_on) return report(fmt::format("schema: {}", goes_on.error().message), kExitUsage);
+  if (!*goes_on) {
+    fmt::print("{}", app.help());
     return finish_output(kExitOk);
   }
-  std::string schema_path, instance_path;
-  if (args.empty() || args[0] != "check")
-    return report(fmt::format("schema: expected check; {}", kSchemaUsage), kExitUsage);
-  for (size_t i = 1; i < args.size(); i += 2) {
-    std::string* path = args[i] == "--schema"     ? &schema_path
-                        : args[i] == "--instance" ? &instance_path
-                                                  : nullptr;
-    if (path == nullptr || i + 1 == args.size())
-      return report(fmt::format("schema: found {}; {}", args[i], kSchemaUsage), kExitUsage);
-    *path = args[i + 1];
+  if (verb != "check") {
+    return report(fmt::format("schema: found \"{}\", expected check", verb), kExitUsage);
   }
-  if (schema_path.empty() || instance_path.empty())
-    return report(fmt::format("schema: a file is missing; {}", kSchemaUsage), kExitUsage);
   const auto schema = read_input(schema_path);
   if (!schema) return report(schema.error().message, kExitUsage);
   const auto instance = read_input(instance_path);

@@ -90,11 +90,10 @@ void ServerFlags::add_to(CLI::App* app) {
       ->type_name("NAME")
       ->expected(1)
       ->take_all();
-  app->add_option("--log-level", log_level_,
-                  "error, warning, info (a line for each request) or debug (default warning)")
-      ->type_name("LEVEL");
-  app->add_option("--log-format", log_format_, "text or json, on standard error (default text)")
-      ->type_name("FORMAT");
+  app->add_option("--log-level", log_level_, "info: a line for each request (default warning)")
+      ->type_name("error|warning|info|debug");
+  app->add_option("--log-format", log_format_, "on standard error (default text)")
+      ->type_name("text|json");
 }
 
 Status ServerFlags::read_keys(const Environment& environment,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -14,14 +15,13 @@
 
 #include "chat/parser.h"
 #include "cli/cli.h"
+#include "cli/parse_arguments.h"
 #include "cli/show_text.h"
 #include "gguf/gguf.h"
 #include "gguf/text.h"
 
 namespace tempo9::cli {
 namespace {
-
-constexpr std::string_view kShowUsage = "usage: tempo9 show [--template] FILE.gguf";
 
 // Lines of text, gathered before anything is printed.
 class Page {
@@ -263,28 +263,24 @@ int run_show(const std::string& path, std::ostream& out, std::ostream& err,
 
 int run_show(const std::vector<std::string>& args, const Environment&) {
   ShowOptions options;
-  std::vector<std::string> paths;
-  for (const std::string& arg : args) {
-    if (arg == "--help" || arg == "-h") {
-      std::cout << kShowUsage << '\n';
-      return finish_output(kExitOk);
-    }
-    if (arg == "--template") {
-      options.full_template = true;
-    } else if (arg.starts_with('-') && arg.size() > 1) {
-      std::cerr << "tempo9: show: unknown flag " << gguf::printable(arg) << "; " << kShowUsage
-                << '\n';
-      return kExitUsage;
-    } else {
-      paths.push_back(arg);
-    }
+  std::string path;
+  CLI::App app("Prints what is inside a GGUF file. Weights are not read.", "tempo9 show");
+  app.allow_extras();
+  app.add_option("model", path, "the model file")->required()->type_name("F.gguf");
+  app.add_flag("--template", options.full_template,
+               "chat templates whole, not their beginning only");
+  const auto goes_on = parse_arguments(app, args);
+  if (!goes_on) return report(fmt::format("show: {}", goes_on.error().message), kExitUsage);
+  if (!*goes_on) {
+    fmt::print("{}", app.help());
+    return finish_output(kExitOk);
   }
-  if (paths.size() != 1) {
-    std::cerr << "tempo9: show: " << paths.size() << " files given, expected one; " << kShowUsage
-              << '\n';
-    return kExitUsage;
+  if (const auto extras = app.remaining(); !extras.empty()) {
+    const std::string word = gguf::printable(extras.front());
+    const Error unknown = unknown_argument(word, flag_names(app), ", expected --template");
+    return report(fmt::format("show: {}", unknown.message), kExitUsage);
   }
-  return run_show(paths.front(), std::cout, std::cerr, options);
+  return run_show(path, std::cout, std::cerr, options);
 }
 
 }  // namespace tempo9::cli

@@ -102,6 +102,10 @@ std::vector<kv::PageClass> page_classes(const ops::Program& program, ops::KvType
 
 uint64_t default_memory() { return memory_limit() / 10 * 9; }
 
+uint64_t memory_cap(const EngineOptions& options) {
+  return options.memory_bytes > 0 ? options.memory_bytes : default_memory();
+}
+
 MemoryNeed memory_need(const ops::Program& program, ops::KvType kv_type, uint32_t step_tokens) {
   return {.weight_bytes = cpu::packed_weight_bytes(program),
           .cache = {.classes = page_classes(program, kv_type), .step_tokens = step_tokens}};
@@ -117,7 +121,7 @@ Result<MemoryBudget> budget_of(const ops::Program& program, uint32_t declared,
   budget.length = choose_length(options.max_length, declared).max_length;
   budget.declared = declared;
   budget.is_capped = options.memory_bytes > 0;
-  budget.limit = budget.is_capped ? options.memory_bytes : default_memory();
+  budget.limit = memory_cap(options);
   budget.available = available_memory();
   return budget;
 }
