@@ -26,7 +26,7 @@ struct BatchSequence {
 struct Batch {
   std::span<const int32_t> tokens;  // one a row
   std::span<const BatchSequence> sequences;
-  std::span<const uint32_t> logit_rows;  // rows whose logits are wanted
+  std::span<const uint32_t> logit_rows;       // rows whose logits are wanted
   std::span<const uint32_t> state_rows = {};  // rows whose hidden state is wanted (embeddings)
 };
 

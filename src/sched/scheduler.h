@@ -31,7 +31,7 @@ struct NewSequence {
   bool all_logits =
       false;  // logits of every row of the prompt: all of it is computed, whatever is cached
   bool all_states = false;  // hidden states of every row likewise; they take no logit rows
-  uint64_t session = 0;  // whose request it is; 0: one of its own
+  uint64_t session = 0;     // whose request it is; 0: one of its own
 };
 
 // Rows of one sequence in a step. Spans are valid until apply(), remove() or the next plan().
@@ -109,7 +109,7 @@ class Scheduler {
     bool admitted_before = false;
     bool all_logits = false, all_states = false;
     uint32_t n_given = 0;  // with either: rows of the prompt whose logits or states were given
-    kv::Lease lease;             // running sequences only
+    kv::Lease lease;       // running sequences only
 
     uint32_t n_left() const { return static_cast<uint32_t>(tokens.size()) - n_computed; }
     bool wants_all_rows() const { return (all_logits || all_states) && n_given < n_prompt; }
