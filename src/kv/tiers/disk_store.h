@@ -82,6 +82,7 @@ class DiskStore {
  private:
   struct Segment {
     int64_t id = 0;
+    std::string name;
     int fd = -1;
     uint64_t size = 0;  // written
   };

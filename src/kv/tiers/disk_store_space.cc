@@ -310,10 +310,11 @@ Status DiskStore::begin_segment() {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0 || ::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     Error error = make_error(ErrorCode::kIo, "{}: {}", path, std::strerror(errno));
+    if (fd >= 0) ::unlink(path.c_str());
     if (fd >= 0) ::close(fd);
     return error;
   }
-  writing_ = {id, fd, 0};
+  writing_ = {id, name, fd, 0};
   Status committed = transaction.commit();
   if (!committed) {
     ::unlink(path.c_str());
@@ -325,6 +326,12 @@ Status DiskStore::begin_segment() {
 // Gives back what it had reserved and does not hold. Best effort: settle_segments() does it again.
 void DiskStore::close_segment() {
   if (writing_.fd < 0) return;
+  if (writing_.size == 0) {
+    // The disk is full: each try would leave a file.
+    ::close(std::exchange(writing_.fd, -1));
+    (void)remove_segment(writing_.id, writing_.name);
+    return;
+  }
   [[maybe_unused]] const int cut = ::ftruncate(writing_.fd, static_cast<off_t>(writing_.size));
   if (auto update = db_->prepare("UPDATE segment SET bytes = ? WHERE id = ?")) {
     (void)update->bind(static_cast<int64_t>(writing_.size)).bind(writing_.id).run();

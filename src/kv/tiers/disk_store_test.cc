@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -258,6 +259,34 @@ TEST(DiskStore, AFailedWriteIsSaidAndHurtsNothing) {
   EXPECT_EQ(n_found(store.get(), 1, 3), 3);
   ASSERT_TRUE(put(store.get(), 2, 3));
   EXPECT_EQ(n_found(store.get(), 2, 3), 3);
+}
+
+TEST(DiskStore, WritesThatFailLeaveNoFiles) {
+  constexpr uint64_t kLargePage = 1'000'000;  // the index stays below half of it
+  const TempFolder folder;
+  const auto store = DiskStore::open({folder.path(), 100 * kLargePage, "model", kLargePage});
+  ASSERT_TRUE(store) << store.error().message;
+  const auto put_page = [&] {
+    const Tokens tokens = tokens_of(1, 0);
+    PageName name{{}, extend_key((*store)->secret(), {}, tokens), {}};
+    std::ranges::copy(tokens, name.tokens.begin());
+    return (*store)->put(name, std::vector<uint8_t>(kLargePage));
+  };
+  const auto n_segments = [&] {
+    return std::ranges::count_if(fs::directory_iterator(folder.path()), [](const auto& entry) {
+      return entry.path().extension() == ".kvseg";
+    });
+  };
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{kLargePage / 2, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(put_page());
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(n_segments(), 0);
+  ASSERT_TRUE(put_page());
+  EXPECT_EQ(n_segments(), 1);
 }
 
 }  // namespace
