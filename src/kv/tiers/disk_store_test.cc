@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -273,9 +272,11 @@ TEST(DiskStore, WritesThatFailLeaveNoFiles) {
     return (*store)->put(name, std::vector<uint8_t>(kLargePage));
   };
   const auto n_segments = [&] {
-    return std::ranges::count_if(fs::directory_iterator(folder.path()), [](const auto& entry) {
-      return entry.path().extension() == ".kvseg";
-    });
+    int n = 0;
+    for (const auto& entry : fs::directory_iterator(folder.path())) {
+      n += entry.path().extension() == ".kvseg" ? 1 : 0;
+    }
+    return n;
   };
   ::signal(SIGXFSZ, SIG_IGN);
   rlimit before{};
