@@ -350,8 +350,10 @@ Status check_kwargs(const Json& kwargs) {
   return {};
 }
 
+// The same messages pass the same limit next time: nothing that a client should try again.
 Error refusal(const Error& error) {
-  return {error.code, "the chat template refuses the conversation: " + error.message};
+  return {ErrorCode::kInvalidArgument,
+          "the chat template refuses the conversation: " + error.message};
 }
 
 }  // namespace

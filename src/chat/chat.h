@@ -59,7 +59,7 @@ class ChatTemplate {
   // Roles, empty or null contents and calls that the template refuses or drops are given to it in
   // another form (turns of one role merged, a system message in mid-conversation as a marked user
   // part, calls one by one) before the request is refused. Errors: kInvalidArgument with the
-  // template's own words; kResourceExhausted when it passes a limit.
+  // template's own words, or the limit that it passes.
   Result<std::vector<Segment>> render(const RenderInput& input) const;
 
   // The same without any change of form: what /apply-template and the tests show.

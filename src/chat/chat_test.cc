@@ -382,5 +382,15 @@ TEST(ChatTemplate, NoFieldsTextIsTemplateText) {
   EXPECT_GE(marks("plain"), 5u);
 }
 
+// A status that says "later" (503) would have clients ask for ever.
+TEST(ChatTemplate, LimitsAreTheRequestsFault) {
+  const ChatTemplate t = compile("{{ 'a' * 10000000000 }}");
+  const auto input = conversation(R"([{"role":"user","content":"a"}])");
+  for (const auto& refused : {t.render(input), t.render_exactly(input)}) {
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument) << refused.error().message;
+  }
+}
+
 }  // namespace
 }  // namespace tempo9::chat
