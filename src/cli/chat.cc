@@ -281,6 +281,13 @@ int run_chat(const std::vector<std::string>& args, const Environment& environmen
     return finish_output(kExitOk);
   }
   options.thinks = !no_think;
+  if (!script.empty() && options.prompt.empty()) std::swap(model, options.prompt);
+  if (model.empty() && script.empty()) {
+    return report(
+        "run: no model: give a file or the name of one that was fetched (`tempo9 list`), as in "
+        "`tempo9 run F.gguf`",
+        kExitUsage);
+  }
   std::vector<std::string> serve_args;
   if (!model.empty()) serve_args.push_back(model);
   for (const auto& [flag, value] : {std::pair<const char*, std::string&>("--threads", threads),

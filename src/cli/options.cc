@@ -19,18 +19,22 @@
 namespace tempo9::cli {
 namespace {
 
-constexpr const char* kServeFooter =
+constexpr const char* kEnvironment =
     "Environment: TEMPO9_THREADS (as --threads), TEMPO9_CPU_ISA (force a kernel table: scalar, "
     "avx2, avx512),\n"
     "TEMPO9_API_KEY (as --api-key). AS_KV_OFFLOAD=0 keeps no KV cache on disk; "
     "AS_KV_OFFLOAD_GB caps it\n(default 16), AS_KV_OFFLOAD_PATH moves it (default: tempo9/kv in "
-    "the user's cache folder).\n"
-    "Other commands: tempo9 show F.gguf (what is inside a file), tempo9 bench (how fast a model "
-    "and "
-    "this machine\nare; tempo9 bench --help), tempo9 --version.";
+    "the user's cache folder).\n";
+
+std::string serve_footer() {
+  std::string text = "Commands (each has --help):\n";
+  for (const Subcommand& command : subcommands())
+    text += fmt::format("  tempo9 {:<12}{}\n", command.name, command.help);
+  return text + kEnvironment;
+}
 
 // Flags of the design that have no meaning yet: known, so that the answer is better than "unknown".
-constexpr const char* kLaterOptions[] = {"--graph", "--tower", "--pooling"};
+constexpr const char* kLaterOptions[] = {"--graph", "--tower"};
 constexpr const char* kLaterSwitches[] = {"--allow-image-urls"};
 
 // A file, or the name of a model that `tempo9 pull` fetched.
@@ -40,10 +44,13 @@ Result<std::string> model_file(const std::string& word, const Environment& envir
   if (std::filesystem::exists(word, ignored) || word.ends_with(".gguf")) return word;
   auto model = store::OwnStore(models_folder(environment)).find(word);
   if (!model) {
-    if (model.error().code == ErrorCode::kNotFound && word.find(':') == std::string::npos) {
-      return word;  // most likely meant as a file, which says so when it is opened
-    }
-    return std::move(model).error();
+    if (model.error().code != ErrorCode::kNotFound) return std::move(model).error();
+    if (word.starts_with('/') || word.starts_with('.'))
+      return word;  // a file: opening it says more
+    return make_error(ErrorCode::kNotFound,
+                      "{}: neither a file nor a model that was fetched; `tempo9 list` shows those, "
+                      "`tempo9 pull {}` fetches one",
+                      word, word);
   }
   if (served_name->empty()) *served_name = model->name;
   return model->path;
@@ -154,9 +161,10 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   std::vector<std::string> later(std::size(kLaterOptions));
 
   CLI::App app(
-      "Serves one local language model over HTTP: OpenAI-compatible, on this machine only.",
+      "Serves one local language model over HTTP to clients of OpenAI, Anthropic and Ollama; on "
+      "this machine only, unless told otherwise.",
       "tempo9 [serve]");
-  app.footer(kServeFooter);
+  app.footer(serve_footer());
   app.allow_extras();
   app.add_option("model", positional, "the model file")->type_name("F.gguf");
   app.add_option("--gguf", engine.model_path, "the model file (any shard of a split one)")

@@ -21,6 +21,12 @@ Result<bool> parse_arguments(CLI::App& app, const std::vector<std::string>& args
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
     return false;
+  } catch (const CLI::ExtrasError&) {
+    const std::string word = app.remaining().front();
+    if (word.starts_with("-")) return unknown_argument(word, flag_names(app), "; see --help");
+    return usage_error(fmt::format("unexpected argument \"{}\"; see --help", word));
+  } catch (const CLI::RequiredError& error) {
+    return usage_error(fmt::format("{}; see --help", error.what()));
   } catch (const CLI::ParseError& error) {
     return make_error(ErrorCode::kInvalidArgument, "{}", error.what());
   }

@@ -154,6 +154,7 @@ int run_list(const std::vector<std::string>& args, const Environment& environmen
   }
   if (known) return list_known();
   const auto models = store::OwnStore(models_folder(environment)).list();
+  if (models.empty()) fmt::print(stderr, "no models yet; `tempo9 pull` fetches one\n");
   size_t width = 0;
   for (const auto& model : models) width = std::max(width, model.name.size());
   for (const auto& model : models) {
