@@ -19,7 +19,8 @@ using Json = nlohmann::ordered_json;
 struct SchemaOptions {
   // What cannot be held is taken out of the schema and named in warnings(), in place of an error.
   bool lenient = false;
-  // Objects that declare properties and say nothing of others take no others (a tool's arguments).
+  // Objects that declare properties and say nothing of others take no others (replies
+  // and calls; small models make keys up until they are cut).
   bool closed_objects = false;
 };
 

@@ -273,13 +273,18 @@ class SchemaTranslator {
         out.declares = true;
         for (const auto& item : properties->items()) add(item.key());
       }
-      for (const char* key : {"additionalProperties", "patternProperties", "unevaluatedProperties"})
+      for (const char* key :
+           {"additionalProperties", "patternProperties", "propertyNames", "unevaluatedProperties"})
         out.speaks_of_others |= term.schema->contains(key);
     }
     for (const Term& term : terms) {
       const Json* required = keyword(*term.schema, "required");
       if (required == nullptr || !required->is_array()) continue;
       for (const Json& name : *required) add(name.get<std::string>());
+    }
+    for (const Term& term : terms) {  // more keys than are declared
+      const Json* least = keyword(*term.schema, "minProperties");
+      out.speaks_of_others |= least != nullptr && *least > out.names.size();
     }
     return out;
   }

@@ -23,7 +23,8 @@ Result<std::shared_ptr<const grammar::Rules>> schema_rules(const Service& servic
                                                            const Json& value) {
   T9_TRY(grammar::Schema read, grammar::Schema::read(value));
   auto schema = std::make_shared<const grammar::Schema>(std::move(read));
-  T9_TRY(const std::string rules, grammar::schema_to_ebnf(*schema, {}));
+  // Small models fill objects with keys of their own until the reply is cut.
+  T9_TRY(const std::string rules, grammar::schema_to_ebnf(*schema, {.closed_objects = true}));
   T9_TRY(grammar::Grammar compiled, service.library().compile(fmt::format(
                                         "root ::= value\n{}{}", rules, grammar::common_rules())));
   return grammar::grammar_rules(std::move(compiled), std::move(schema));

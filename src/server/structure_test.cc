@@ -44,6 +44,10 @@ TEST_F(StructureTest, EveryFormIsHeld) {
   EXPECT_FALSE(fits(kChat, "\"12\""));
   EXPECT_TRUE(fits(
       R"({"response_format":{"type":"json_schema","name":"n","schema":{"type":"null"}}})", "null"));
+  constexpr std::string_view kObject =
+      R"({"response_format":{"type":"json_schema","schema":{"type":"object","properties":{"a":{}}}}})";
+  EXPECT_TRUE(fits(kObject, R"({"a":1})"));
+  EXPECT_FALSE(fits(kObject, R"({"a":1,"b":2})")) << "keys that nobody declared";
   EXPECT_TRUE(fits(R"({"response_format":{"type":"json_object"}})", R"({"a":1})"));
   EXPECT_FALSE(fits(R"({"response_format":{"type":"json_object"}})", "[1]"));
   EXPECT_TRUE(fits(R"({"guided_regex":"^a+$"})", "aa"));
