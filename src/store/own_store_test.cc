@@ -13,7 +13,7 @@ namespace {
 class OwnStoreTest : public ::testing::Test {
  protected:
   void add(const std::string& name, std::vector<std::string> files) {
-    RemoteModel model{.name = name, .files = {}, .headers = {}};
+    RemoteModel model{.name = name, .files = {}, .headers = {}, .variants = {}};
     for (const std::string& file : files) model.files.push_back({file, "", 3, ""});
     const auto folder = store_.prepare(model);
     ASSERT_TRUE(folder) << folder.error().message;
@@ -64,7 +64,7 @@ TEST_F(OwnStoreTest, RemovingLeavesTheOthers) {
 
 TEST_F(OwnStoreTest, WhatBrokeOffIsRemovedByItsName) {
   const auto begin = [&](const std::string& name, std::vector<std::string> files) {
-    const auto folder = store_.prepare({.name = name, .files = {}, .headers = {}});
+    const auto folder = store_.prepare({.name = name, .files = {}, .headers = {}, .variants = {}});
     for (const std::string& file : files) std::ofstream(*folder + "/" + file) << "abc";
   };
   add("a/b:whole", {"x.gguf"});

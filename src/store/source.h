@@ -25,8 +25,9 @@ struct Variant {
 struct RemoteModel {
   std::string name;               // as our own store knows it: "owner/repo:Q4_K_M", "qwen3:0.6b"
   std::vector<RemoteFile> files;  // of a split model in order; the first is the one to open
-  HttpHeaders headers;            // for each of them
-  std::vector<Variant> variants;  // all of the repository, by size; Ollama's registry does not say
+  HttpHeaders headers = {};       // for each of them
+  std::vector<Variant> variants =
+      {};  // all of the repository, by size; Ollama's registry does not say
 };
 
 struct SourceOptions {
