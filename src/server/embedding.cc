@@ -13,7 +13,7 @@ Status check_embeds(const Service& service) {
     return make_error(ErrorCode::kUnsupported, "a script gives no embeddings; serve a model");
   }
   return make_error(
-      ErrorCode::kInvalidArgument,
+      ErrorCode::kUnsupported,
       "{} gives no embeddings: its file declares no pooling; serve an embedding model, "
       "or start the server with --pooling mean, last or cls",
       service.name());

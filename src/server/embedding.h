@@ -17,8 +17,7 @@ namespace tempo9::server {
 
 inline constexpr size_t kMaxEmbeddingInputs = 2048;  // OpenAI's limit
 
-// Whether the model gives embeddings. Errors: kInvalidArgument naming --pooling; kUnsupported for a
-// script.
+// Whether the model gives embeddings. Errors: kUnsupported, naming --pooling.
 Status check_embeds(const Service& service);
 
 // What the model's tokenizer makes of a text, begin and end tokens included. Control tokens are

@@ -69,7 +69,8 @@ TEST_F(StructureTest, NothingAskedIsNothingHeld) {
 TEST_F(StructureTest, ErrorsBeginWithTheField) {
   const std::pair<const char*, const char*> cases[] = {
       {R"({"response_format":"json"})", "response_format: "},
-      {R"({"response_format":{"type":"yaml"}})", "response_format.type: found \"yaml\", expected "},
+      {R"({"response_format":{"type":"yaml"}})",
+       "response_format.type: found the string \"yaml\", expected "},
       {R"({"response_format":{"type":"json_schema"}})",
        "response_format.json_schema.schema: found nothing"},
       {R"({"response_format":{"type":"json_schema","json_schema":{}}})",

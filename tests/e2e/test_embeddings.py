@@ -129,12 +129,13 @@ def test_capabilities(server, tiny):
 
 def test_a_chat_model_names_the_flag(tiny):
     server = Server("--gguf", tiny)
-    with pytest.raises(openai.BadRequestError, match="--pooling"):
+    with pytest.raises(openai.InternalServerError, match="--pooling") as refused:
         create(server)
+    assert refused.value.status_code == 501
     client = ollama.Client(host=server.url)
     for call in (client.embed, client.embeddings):
         with pytest.raises(ollama.ResponseError, match="--pooling") as caught:
             call("m", "x")
-        assert caught.value.status_code == 400
+        assert caught.value.status_code == 501
     assert "embedding" not in client.show("m").capabilities
     assert server.stop() == 0
