@@ -27,7 +27,7 @@ class Parts {
   constructor(title, names) {
     this.title = title;
     this.bars = names.map((_, i) => el("span", {class: `part s${i + 1}`}));
-    this.bar = el("div", {class: "bar", role: "img"}, ...this.bars);
+    this.bar = el("div", {class: "bar", role: "img", "aria-label": title}, ...this.bars);
     this.values = names.map(() => el("td", {}, "–"));
     this.element = el("div", {}, this.bar, el("table", {class: "legend"}, el("tbody", {}, ...names.map((name, i) =>
       el("tr", {}, el("th", {scope: "row"}, el("span", {class: `key s${i + 1}`}), name), this.values[i])))));
@@ -49,7 +49,7 @@ class Meter {
     this.name = name;
     this.fill = el("span", {class: "part s1"});
     this.text = el("span", {}, "–");
-    this.bar = el("div", {class: "bar", role: "img"}, this.fill);
+    this.bar = el("div", {class: "bar", role: "img", "aria-label": name}, this.fill);
     this.element = el("div", {class: "meter"}, el("p", {}, `${name}: `, this.text), this.bar);
   }
   set(value, most) {
