@@ -133,7 +133,7 @@ int run_pull(const std::vector<std::string>& args, const Environment& environmen
     fmt::print("{}", app.help());
     return finish_output(kExitOk);
   }
-  if (options.name.empty()) return list_known();
+  if (app.count("model") == 0) return list_known();
   const auto model = pull(options, environment);
   if (!model) return report(model.error().message, exit_code_of(model.error()));
   fmt::print("{}  {}  {}\nServe it: tempo9 serve {}\n", model->name, byte_size(model->n_bytes),

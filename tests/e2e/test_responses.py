@@ -416,7 +416,7 @@ def test_logprobs(serve):
     ({"top_logprobs": 21}, "top_logprobs"), ({"truncation": "middle"}, "truncation"), ({"metadata": {"a": 1}}, "metadata"),
     ({"include": "x"}, "include"), ({"reasoning": {"effort": "colossal"}}, "reasoning.effort"),
     ({"tools": {}}, "tools"), ({"tools": [{"type": "function"}]}, "tools[0].name"), ({"store": "yes"}, "store"),
-    ({"text": {"format": {"type": "yaml"}}}, "text.format"),
+    ({"text": {"format": {"type": "yaml"}}}, "text.format.type"),
 ])
 def test_wrong_values_are_named(echo, fields, param):
     reply = httpx.post(echo.url + "/v1/responses", json={"model": "m", "input": "x", **fields})
