@@ -190,6 +190,13 @@ bool has_marks(std::string_view name) { return !syntax_of(name).marks.empty(); }
 bool is_text_and_calls(std::string_view name) { return name != "harmony"; }
 bool thinks_in_tags(std::string_view name) { return name != "harmony" && name != "gemma4"; }
 
+// With a sanitizer every seventh cut: the code that runs is the same.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr size_t kCutStep = 7;
+#else
+constexpr size_t kCutStep = 1;
+#endif
+
 TEST_P(EveryFormat, EveryCutGivesTheSameReply) {
   for (const std::string& reply : replies(GetParam())) {
     SCOPED_TRACE(reply);
@@ -198,12 +205,12 @@ TEST_P(EveryFormat, EveryCutGivesTheSameReply) {
       std::vector<std::string> bytes;
       for (char c : reply) bytes.emplace_back(1, c);
       ASSERT_EQ(parse(GetParam(), bytes, reason), whole);
-      for (size_t i = 0; i <= reply.size(); ++i) {
+      for (size_t i = 0; i <= reply.size(); i += kCutStep) {
         ASSERT_EQ(parse(GetParam(), {reply.substr(0, i), reply.substr(i)}, reason), whole)
             << "cut at " << i;
       }
       // Three pieces: every pair of cuts of the short ones, a sample of the long ones.
-      size_t stride = reply.size() < 40 ? 1 : reply.size() / 10;
+      const size_t stride = reply.size() < 40 ? kCutStep : reply.size() / 10;
       for (size_t i = 0; i <= reply.size(); i += stride) {
         for (size_t j = i; j <= reply.size(); j += stride) {
           ASSERT_EQ(parse(GetParam(), {reply.substr(0, i), reply.substr(i, j - i), reply.substr(j)},
