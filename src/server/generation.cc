@@ -41,10 +41,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
     for (size_t i = 0; i < requests.size(); ++i) {
       requests[i].explain_cache = explains;
       if (session != 0) requests[i].session = session;
-      if (call_list_) {
-        choices_[i].probe = call_list_->probe();
-        choices_[i].request = requests[i];
-      }
+      if (call_list_) choices_[i].undecided = Undecided{call_list_->probe(), requests[i], {}};
       const Status submitted = submit(i, std::move(requests[i]));
       if (!submitted) {
         cancel_all();
@@ -64,16 +61,19 @@ class Generation : public std::enable_shared_from_this<Generation> {
   }
 
  private:
+  // Of a reply, while it is open whether it begins with a call that is to be begun again.
+  struct Undecided {
+    std::unique_ptr<chat::CallProbe> probe;
+    engine::GenerateRequest request;
+    std::vector<engine::Event> held;
+  };
   struct Choice {
     std::optional<engine::RequestId> id;
     bool stopped = false;  // by us
     bool ended = false;
     engine::Usage usage;     // so far
     double last_tokens = 0;  // when, as Timing::now
-    // While it is open whether the reply begins with a call that is to be begun again.
-    std::unique_ptr<chat::CallProbe> probe;
-    engine::GenerateRequest request;
-    std::vector<engine::Event> held;
+    std::optional<Undecided> undecided;
     // Of a reply that was begun again.
     uint32_t attempt = 0;
     uint32_t n_opening = 0;  // tokens that were written for the model
@@ -133,27 +133,36 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void handle(size_t index, engine::Event&& event) {
     Choice& choice = choices_[index];
     if (choice.ended) return;
-    if (choice.probe && !event.text.empty()) {
-      using Answer = chat::CallProbe::Answer;
-      const Answer answer = choice.probe->feed(event.text);
-      if (answer == Answer::kAlone && !event.finish && begin_again(index, event.usage)) return;
-      if (answer != Answer::kOpen) choice.probe.reset();
-    }
-    if (choice.probe && !event.finish && (!event.text.empty() || !choice.held.empty())) {
-      choice.held.push_back(std::move(event));
-      return;
-    }
-    for (engine::Event& held : std::exchange(choice.held, {})) {
-      deliver(index, std::move(held));
-      if (done_) return;
-    }
+    if (choice.undecided && keep_back(index, event)) return;
     deliver(index, std::move(event));
+  }
+
+  // True: the event waits, or its reply was begun again. False: it may leave; what waited has left
+  // if the question is decided.
+  bool keep_back(size_t index, engine::Event& event) {
+    using Answer = chat::CallProbe::Answer;
+    Undecided& reply = *choices_[index].undecided;
+    const Answer answer = event.text.empty() ? Answer::kOpen : reply.probe->feed(event.text);
+    if (answer == Answer::kAlone && !event.finish && begin_again(index, event.usage)) return true;
+    if (answer == Answer::kOpen && !event.finish) {
+      if (event.text.empty() && reply.held.empty()) return false;
+      reply.held.push_back(std::move(event));
+      return true;
+    }
+    std::vector<engine::Event> held = std::move(reply.held);
+    choices_[index].undecided.reset();
+    for (engine::Event& waited : held) {
+      deliver(index, std::move(waited));
+      if (done_) return true;
+    }
+    return false;
   }
 
   // Nothing of the reply has left yet. False when it has to go on as it is.
   bool begin_again(size_t index, const engine::Usage& usage) {
     Choice& choice = choices_[index];
-    auto begun = CallList::begin(*service_, choice.request, choice.probe->list_opening());
+    const Undecided& reply = *choice.undecided;
+    auto begun = CallList::begin(*service_, reply.request, reply.probe->list_opening());
     if (!begun) return false;
     const engine::RequestId given_up = *choice.id;
     ++choice.attempt;
@@ -162,8 +171,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
       return false;
     }
     service_->engine().cancel(given_up);
-    choice.probe.reset();
-    choice.held.clear();
+    choice.undecided.reset();
     choice.first = usage;
     choice.n_opening = begun->n_tokens;
     engine::Event opening;
