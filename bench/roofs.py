@@ -22,6 +22,7 @@ BEGIN, END = "<!-- numbers: written by bench/roofs.py -->", "<!-- end of numbers
 # What is measured of each model: flags of `tempo9 bench`.
 CASES = [["--prefill", "512,4096", "--decode", "128", "--rows", "1,8"],
          ["--decode", "64", "--rows", "1", "--depth", "4096"]]  # fmt: skip
+SHOWN_PARTS = 0.005  # of a case's time, else among the others
 ROOF_WORDS = {"int8_dot": "int8 dot products", "f32_fma": "f32 multiply-adds", "read": "read bandwidth"}
 
 
@@ -39,7 +40,7 @@ def measure(args) -> dict:
     models = {}
     for path in args.models:
         print(f"measuring {path}", flush=True)
-        models[path.name] = [r for case in CASES for r in bench(args.binary, "--gguf", path, *case, *common)["results"]]
+        models[path.name] = [r for case in CASES for r in bench(args.binary, "--gguf", path, *case, "--parts", *common)["results"]]
     return {"cpu": cpu, "commit": commit.strip(), "date": datetime.date.today().isoformat(), "repeats": args.repeat,
             "roofs": bench(args.binary, "--roofs", *common)["roofs"], "models": models}  # fmt: skip
 
@@ -62,11 +63,30 @@ def tables(raw: dict) -> str:
     lines += ["", "| model | case | tok/s | share of roof |", "| --- | --- | --- | --- |"]
     for model, results in raw["models"].items():
         for r in results:
-            case = f"prefill {r['n']}" if r["kind"] == "prefill" else f"decode, {r['rows']} row{'s' * (r['rows'] > 1)}"
-            case += f", {r['depth']} tokens before" * (r["depth"] > 0)
+            case = case_words(r)
             roof = "int8" if r["kind"] == "prefill" else "read"
             lines.append(f"| {model} | {case} | {with_range(r['tok_s'], r['range'])} | {r['share_of_roof']:.0%} of {roof} |")
+    lines += ["", "Where the time goes, in microseconds a token (and the share of the case's time):"]
+    for model, results in raw["models"].items():
+        lines += ["", *parts_table(model, results)]
     return "\n".join(lines)
+
+
+def case_words(r: dict) -> str:
+    case = f"prefill {r['n']}" if r["kind"] == "prefill" else f"decode, {r['rows']} row{'s' * (r['rows'] > 1)}"
+    return case + f", {r['depth']} tokens before" * (r["depth"] > 0)
+
+
+def parts_table(model: str, results: list[dict]) -> list[str]:
+    """A row for each part, a column for each case."""
+    shares = [{p["part"]: p for p in r["parts"]} for r in results]
+    largest = {name: max(s[name]["share"] for s in shares if name in s) for s in shares for name in s}
+    shown = sorted((name for name in largest if largest[name] >= SHOWN_PARTS), key=largest.get, reverse=True)
+    lines = [f"| {model} | " + " | ".join(map(case_words, results)) + " |", "| --- |" + " --- |" * len(results)]
+    for name in shown:
+        cells = [f"{number(s[name]['us_per_token'])} ({s[name]['share']:.0%})" if name in s else "-" for s in shares]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
 
 
 def write_page(raw: dict) -> None:

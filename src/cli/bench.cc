@@ -85,6 +85,8 @@ class Benchmark {
     backend_options.max_logit_rows = plan.max_rows();
     backend_options.max_pages = static_cast<uint32_t>(plan.n_pages());
     backend_options.isa = options_.isa;
+    std::vector<double> op_seconds;
+    if (options_.parts) backend_options.op_seconds = &op_seconds;
     T9_TRY(const engine::BenchModel model,
            engine::build_bench_model(options_.model_path, backend_options));
     if (plan.max_length() > model.declared_length) {
@@ -104,7 +106,7 @@ class Benchmark {
     json_["results"] = nlohmann::ordered_json::array();
     const SteadyClock clock;
     engine::Bench bench(model.program, backend_options.kv_type, model.n_ids, model.backend.get(),
-                        &clock);
+                        &clock, backend_options.op_seconds);
     return bench.run(plan, [&](const engine::BenchResult& result) {
       const bool is_prefill = result.kind == engine::BenchResult::Kind::kPrefill;
       const BenchLine line = bench_line(result, is_prefill ? multiply_adds : read);

@@ -139,6 +139,7 @@ Result<ParsedBench> parse_bench_options(const std::vector<std::string>& args,
       ->type_name("N");
   app.add_flag("--roofs", options.roofs,
                "measure the machine: int8 and f32 multiply-adds, read bandwidth");
+  app.add_flag("--parts", options.parts, "show where a model's time goes, by kind of operation");
   app.add_flag("--json", options.json, "print JSON");
 
   const auto goes_on = parse_arguments(app, args);

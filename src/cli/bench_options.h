@@ -16,6 +16,7 @@ struct BenchOptions {
   std::string model_path;  // empty: the machine's roofs only
   bool roofs = false;
   bool json = false;
+  bool parts = false;      // where the time went
   uint32_t n_threads = 0;  // 0: by affinity and cgroup quota
   std::string isa;
   engine::BenchPlan plan;

@@ -36,7 +36,7 @@ TEST(BenchOptions, Defaults) {
 TEST(BenchOptions, AllFlags) {
   const BenchOptions options =
       parse_bench({"F.gguf", "--prefill", "512,4096", "--decode=128", "--rows", "1,8", "--depth",
-                   "100", "--threads", "3", "--repeat", "7", "--json", "--roofs"},
+                   "100", "--threads", "3", "--repeat", "7", "--json", "--roofs", "--parts"},
                   {.threads = "9", .isa = "avx2", .api_key = {}});
   EXPECT_EQ(options.model_path, "F.gguf");
   EXPECT_EQ(options.plan.prefill, (Numbers{512, 4096}));
@@ -48,6 +48,7 @@ TEST(BenchOptions, AllFlags) {
   EXPECT_EQ(options.isa, "avx2");
   EXPECT_TRUE(options.json);
   EXPECT_TRUE(options.roofs);
+  EXPECT_TRUE(options.parts);
 }
 
 TEST(BenchOptions, OneKindAlone) {

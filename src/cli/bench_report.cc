@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace tempo9::cli {
 namespace {
@@ -25,6 +27,26 @@ RoofWords words(ops::Roof roof) {
 }
 
 Summary in_billions(const Summary& s) { return {s.median / 1e9, s.lowest / 1e9, s.highest / 1e9}; }
+
+struct PartShare {
+  std::string name;
+  double us_per_token, share;
+};
+
+// What no op took (the choice of tokens, the backend's own bookkeeping) is called "rest".
+std::vector<PartShare> shares(const engine::BenchResult& result) {
+  if (result.parts.empty()) return {};
+  const double all = std::accumulate(result.seconds.begin(), result.seconds.end(), 0.0);
+  const double n_tokens = static_cast<double>(result.n_tokens() * result.seconds.size());
+  std::vector<PartShare> out;
+  double rest = all;
+  for (const engine::BenchPart& part : result.parts) {
+    out.push_back({part.name, part.seconds / n_tokens * 1e6, part.seconds / all});
+    rest -= part.seconds;
+  }
+  out.push_back({"rest", rest / n_tokens * 1e6, rest / all});
+  return out;
+}
 
 std::string range_text(const Summary& summary) {
   return fmt::format("{:.1f} - {:.1f}", summary.lowest, summary.highest);
@@ -53,13 +75,18 @@ nlohmann::ordered_json bench_json(const BenchLine& line) {
   const engine::BenchResult& result = line.result;
   const bool is_prefill = result.kind == engine::BenchResult::Kind::kPrefill;
   const Summary& rate = line.tokens_per_second;
-  return {{"kind", is_prefill ? "prefill" : "decode"},
-          {"n", result.n},
-          {"rows", result.rows},
-          {"depth", result.depth},
-          {"tok_s", rate.median},
-          {"range", {rate.lowest, rate.highest}},
-          {"share_of_roof", line.share_of_roof}};
+  nlohmann::ordered_json out = {{"kind", is_prefill ? "prefill" : "decode"},
+                                {"n", result.n},
+                                {"rows", result.rows},
+                                {"depth", result.depth},
+                                {"tok_s", rate.median},
+                                {"range", {rate.lowest, rate.highest}},
+                                {"share_of_roof", line.share_of_roof}};
+  for (const PartShare& part : shares(result)) {
+    out["parts"].push_back(
+        {{"part", part.name}, {"us_per_token", part.us_per_token}, {"share", part.share}});
+  }
+  return out;
 }
 
 std::string roof_head() {
@@ -82,11 +109,15 @@ std::string bench_head() {
 std::string bench_text(const BenchLine& line) {
   const engine::BenchResult& result = line.result;
   const bool is_prefill = result.kind == engine::BenchResult::Kind::kPrefill;
-  return fmt::format("{:<8} {:>7} {:>5} {:>7} {:>10.1f} {:>19}  {:.1f} % of {}\n",
-                     is_prefill ? "prefill" : "decode", result.n, result.rows, result.depth,
-                     line.tokens_per_second.median, range_text(line.tokens_per_second),
-                     100 * line.share_of_roof,
-                     words(is_prefill ? ops::Roof::kInt8Dots : ops::Roof::kRead).title);
+  std::string out = fmt::format("{:<8} {:>7} {:>5} {:>7} {:>10.1f} {:>19}  {:.1f} % of {}\n",
+                                is_prefill ? "prefill" : "decode", result.n, result.rows,
+                                result.depth, line.tokens_per_second.median,
+                                range_text(line.tokens_per_second), 100 * line.share_of_roof,
+                                words(is_prefill ? ops::Roof::kInt8Dots : ops::Roof::kRead).title);
+  for (const PartShare& part : shares(result))
+    out += fmt::format("  {:>12.1f} us a token {:>5.1f} %  {}\n", part.us_per_token,
+                       100 * part.share, part.name);
+  return out;
 }
 
 }  // namespace tempo9::cli

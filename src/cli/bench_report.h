@@ -33,13 +33,14 @@ BenchLine bench_line(const engine::BenchResult& result, double roof_per_second);
 //  "range": [1050.1, 1057.0]}
 nlohmann::ordered_json roof_json(const RoofLine& line);
 // {"kind": "decode", "n": 128, "rows": 8, "depth": 0, "tok_s": 213.4, "range": [210.0, 214.1],
-//  "share_of_roof": 0.41}
+//  "share_of_roof": 0.41}; with the parts of its time also
+//  "parts": [{"part": "attention", "us_per_token": 310.5, "share": 0.12}, ...]
 nlohmann::ordered_json bench_json(const BenchLine& line);
 
 // Lines of tables for people, with the heads above them; each ends in a newline.
 std::string roof_head();
 std::string roof_text(const RoofLine& line);
 std::string bench_head();
-std::string bench_text(const BenchLine& line);
+std::string bench_text(const BenchLine& line);  // and a line for each part
 
 }  // namespace tempo9::cli

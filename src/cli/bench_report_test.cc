@@ -33,6 +33,18 @@ TEST(BenchReport, ShapeOfResults) {
   EXPECT_EQ(bench_json(bench_line(result, 1e10))["kind"], "prefill");
 }
 
+TEST(BenchReport, PartsOfTheTime) {
+  engine::BenchResult result = decode_result();  // 2400 tokens in 11 s
+  result.parts = {{"attention", 6.6}, {"head", 2.2}};
+  EXPECT_EQ(bench_json(bench_line(result, 1e10))["parts"].dump(),
+            "[{\"part\":\"attention\",\"us_per_token\":2750.0,\"share\":0.6},"
+            "{\"part\":\"head\",\"us_per_token\":916.6666666666667,\"share\":0.2},"
+            "{\"part\":\"rest\",\"us_per_token\":916.6666666666667,\"share\":0.2}]");
+  const std::string text = bench_text(bench_line(result, 1e10));
+  for (const char* part : {"2750.0 us a token", "60.0 %  attention", "20.0 %  rest"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
+}
+
 TEST(BenchReport, ShapeOfRoofs) {
   const RoofLine line{ops::Roof::kInt8Dots, "avx512", 2, {1.5e12, 1e12, 2e12}};
   EXPECT_EQ(

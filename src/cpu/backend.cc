@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "cpu/cpu.h"
 #include "cpu/experts.h"
 #include "cpu/kv_arena.h"
@@ -130,12 +131,16 @@ class CpuBackend final : public ops::Backend {
   // Looked at between ops, and between the pieces of the long ones.
   std::atomic<bool> interrupted_{false};
   Experts experts_;
+  SteadyClock clock_;
 };
 
 Status CpuBackend::load() {
-  T9_TRY(weights_, load_weights(program_, pool_, std::exchange(options_.on_read, nullptr)));
+  T9_TRY(weights_, load_weights(program_, pool_, options_));
+  options_.on_read = nullptr;
+  options_.log = nullptr;
   for (ops::Matrix& matrix : program_.matrices) matrix.data = {};
   T9_TRY(plan_, plan_activations(program_, weights_, options_.max_rows));
+  if (options_.op_seconds) options_.op_seconds->assign(program_.ops.size(), 0.0);
   chunks_.resize(program_.ops.size());
   for (size_t i = 0; i < program_.ops.size(); ++i) {
     if (const auto product = ops::product_of(program_.ops[i]))
@@ -228,7 +233,9 @@ Result<std::span<const float>> CpuBackend::step(const ops::Batch& batch) {
     if (interrupted_) return make_error(ErrorCode::kCancelled, "the step was interrupted");
     const ops::Op& op = program_.ops[op_index_];
     if (ends_early(op)) break;
+    const Clock::Nanoseconds begin = options_.op_seconds ? clock_.now() : Clock::Nanoseconds{};
     std::visit([this](const auto& concrete) { run(concrete); }, op);
+    if (options_.op_seconds) (*options_.op_seconds)[op_index_] += to_seconds(clock_.now() - begin);
   }
   if (interrupted_) return make_error(ErrorCode::kCancelled, "the step was interrupted");
   const Activation& state = tensor(std::get<ops::Head>(program_.ops.back()).in);

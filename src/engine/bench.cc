@@ -34,12 +34,13 @@ uint64_t BenchPlan::n_pages() const {
 }
 
 Bench::Bench(const ops::Program& program, ops::KvType kv_type, uint32_t n_ids,
-             ops::Backend* backend, const Clock* clock)
+             ops::Backend* backend, const Clock* clock, std::vector<double>* op_seconds)
     : program_(program),
       kv_type_(kv_type),
       n_ids_(n_ids),
       backend_(backend),
       clock_(clock),
+      op_seconds_(op_seconds),
       sampler_(program.n_vocab, n_ids),
       weight_bytes_(backend->weight_bytes() - unread_bytes(program)) {}
 
@@ -66,8 +67,8 @@ Status Bench::run(const BenchPlan& plan, const std::function<void(const BenchRes
 
 Result<BenchResult> Bench::prefill(uint32_t n) {
   T9_TRY(read_prompt(std::min(n, kBenchSlice)));
-  BenchResult result{.kind = BenchResult::Kind::kPrefill, .n = n, .seconds = {}};
-  T9_TRY(result.seconds, time([&] { return read_prompt(n); }));
+  BenchResult result{.kind = BenchResult::Kind::kPrefill, .n = n, .seconds = {}, .parts = {}};
+  T9_TRY(time([&] { return read_prompt(n); }, &result));
   result.work = static_cast<double>(weight_multiply_adds(program_, n, 1));
   return result;
 }
@@ -78,8 +79,9 @@ Result<BenchResult> Bench::decode(uint32_t n, uint32_t rows) {
                      .n = n,
                      .rows = rows,
                      .depth = plan_.depth,
-                     .seconds = {}};
-  T9_TRY(result.seconds, time([&] { return write_replies(n, rows); }));
+                     .seconds = {},
+                     .parts = {}};
+  T9_TRY(time([&] { return write_replies(n, rows); }, &result));
   for (uint32_t i = 0; i < n; ++i) {
     const uint64_t kv = kv_read_bytes(program_, kv_type_, plan_.depth + i + 1);
     result.work += static_cast<double>(weight_bytes_ + rows * kv);
@@ -150,14 +152,15 @@ std::span<const ops::PageId> Bench::pages(uint32_t sequence) const {
   return std::span(page_ids_).subspan(size_t{sequence} * pages_a_sequence_, pages_a_sequence_);
 }
 
-Result<std::vector<double>> Bench::time(const std::function<Status()>& repeat) const {
-  std::vector<double> seconds;
+Status Bench::time(const std::function<Status()>& repeat, BenchResult* result) const {
+  if (op_seconds_) std::fill(op_seconds_->begin(), op_seconds_->end(), 0.0);
   for (uint32_t i = 0; i < plan_.n_repeats; ++i) {
     const Clock::Nanoseconds begin = clock_->now();
     T9_TRY(repeat());
-    seconds.push_back(to_seconds(clock_->now() - begin));
+    result->seconds.push_back(to_seconds(clock_->now() - begin));
   }
-  return seconds;
+  if (op_seconds_) result->parts = bench_parts(program_, *op_seconds_);
+  return {};
 }
 
 }  // namespace tempo9::engine

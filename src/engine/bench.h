@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "engine/bench_parts.h"
 #include "ops/backend.h"
 #include "ops/program.h"
 #include "sampling/sampler.h"
@@ -37,7 +38,8 @@ struct BenchResult {
   uint32_t n = 0;
   uint32_t rows = 1;
   uint32_t depth = 0;
-  std::vector<double> seconds;  // one for each repeat
+  std::vector<double> seconds;   // one for each repeat
+  std::vector<BenchPart> parts;  // of all repeats together; none unless ops are timed
   // The work of a repeat that has a roof. Prefill: multiply-adds of the weight matrices. Decode:
   // bytes of packed weights (once a step) and of KV (each row's) that must be read.
   double work = 0;
@@ -50,9 +52,9 @@ class Bench {
  public:
   // Requires: the backend is made from the program, whose file is still open, with plan.n_pages()
   // pages, kBenchSlice rows and plan.max_rows() logit rows; token ids below n_ids are in the
-  // embedding table. All outlive the object.
+  // embedding table. op_seconds: the backend's, or null. All outlive the object.
   Bench(const ops::Program& program, ops::KvType kv_type, uint32_t n_ids, ops::Backend* backend,
-        const Clock* clock);
+        const Clock* clock, std::vector<double>* op_seconds = nullptr);
 
   // Runs all cases, each after a warm-up that is not timed; calls sink with each result as it is
   // there. Errors: the backend's; kInternal when the logits hold no number.
@@ -69,13 +71,15 @@ class Bench {
   Status write_replies(uint32_t n, uint32_t rows);
   Result<int32_t> choose(std::span<const float> logits);
   std::span<const ops::PageId> pages(uint32_t sequence) const;
-  Result<std::vector<double>> time(const std::function<Status()>& repeat) const;
+  // Fills in the result's seconds and parts.
+  Status time(const std::function<Status()>& repeat, BenchResult* result) const;
 
   const ops::Program& program_;
   ops::KvType kv_type_;
   uint32_t n_ids_;
   ops::Backend* backend_;
   const Clock* clock_;
+  std::vector<double>* op_seconds_;
   sampling::Sampler sampler_;
   uint64_t weight_bytes_;  // that a step reads
   BenchPlan plan_;

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "ops/batch.h"
@@ -35,7 +36,15 @@ struct BackendOptions {
   // Told of each matrix's bytes in the file once they have been read for good: they need no memory
   // from then on.
   std::function<void(std::span<const uint8_t>)> on_read = nullptr;
+  // A file that keeps the packed weights for later starts: read when it was written for this key
+  // (which names the model's files), else written. Empty: none. Trouble with it is logged and done
+  // without.
+  std::string packed_file = {}, packed_key = {};
+  std::function<void(const std::string&)> log = nullptr;
   std::string isa;  // kernel table by name; empty: the best that this processor has
+  // When given, each step adds the seconds of each op, by its place in the program; the backend
+  // makes it as long as the program. Outlives the backend.
+  std::vector<double>* op_seconds = nullptr;
 };
 
 // Threads: one caller at a time (the engine thread), but for interrupt().

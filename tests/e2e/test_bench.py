@@ -52,6 +52,17 @@ def test_results_in_order(model):
         ["prefill", 40, 1, 0], ["prefill", 600, 1, 0], ["decode", 6, 1, 50], ["decode", 6, 3, 50]]
 
 
+def test_parts_are_the_whole_time(model):
+    """Every kind of operation once, what they take sums to the case's time, and nothing of it is unnamed but a little."""
+    for result in results_of("--gguf", model, "--prefill", "64", "--decode", "6", "--threads", 2, "--repeat", 3, "--parts"):
+        parts = {p["part"]: p for p in result["parts"]}
+        assert {"embedding", "norm", "attn_q+attn_k+attn_v", "rope and KV write", "attention", "attn_output",
+                "ffn_gate+ffn_up", "activation", "ffn_down", "choice of rows", "head", "rest"} == set(parts)
+        assert sum(p["share"] for p in parts.values()) == pytest.approx(1)
+        for part in parts.values():
+            assert list(part) == ["part", "us_per_token", "share"] and part["us_per_token"] > 0
+
+
 def test_share_follows_speed(model):
     """Two cases of one run stand against one roof: their shares differ as their work a second does."""
     short, long = results_of("--gguf", model, "--prefill", "64,256", "--threads", 1, "--repeat", 1)
