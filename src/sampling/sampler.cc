@@ -22,6 +22,16 @@ bool leaves_logits_alone(const Params& params) {
          params.frequency_penalty == 0.0f && params.presence_penalty == 0.0f;
 }
 
+float max_of_allowed(std::span<const float> logits, uint32_t allowed) {
+  float best = -std::numeric_limits<float>::infinity();
+  for (; allowed != 0; allowed &= allowed - 1) {
+    const auto i = static_cast<size_t>(std::countr_zero(allowed));
+    if (i < logits.size() && logits[i] <= std::numeric_limits<float>::max())
+      best = std::max(best, logits[i]);
+  }
+  return best;
+}
+
 }  // namespace
 
 double max_score(const std::vector<Candidate>& candidates) {
@@ -34,7 +44,7 @@ double max_score(const std::vector<Candidate>& candidates) {
 
 float max_logit(std::span<const float> logits) {
   constexpr float kMax = std::numeric_limits<float>::max();
-  constexpr size_t kLanes = 16;  // independent maxima: a loop that can be vectorised
+  constexpr size_t kLanes = 8;  // independent maxima: loops that can be vectorised
   std::array<float, kLanes> lanes;
   lanes.fill(-std::numeric_limits<float>::infinity());
   size_t i = 0;
@@ -45,50 +55,49 @@ float max_logit(std::span<const float> logits) {
       lanes[k] = finite > lanes[k] ? finite : lanes[k];
     }
   }
-  float best = *std::max_element(lanes.begin(), lanes.end());
+  for (size_t width = kLanes / 2; width > 0; width /= 2) {
+    for (size_t k = 0; k < width; ++k)
+      lanes[k] = lanes[k + width] > lanes[k] ? lanes[k + width] : lanes[k];
+  }
+  float best = lanes[0];
   for (; i < logits.size(); ++i) {
     best = logits[i] <= kMax && logits[i] > best ? logits[i] : best;
   }
   return best;
 }
 
-// The same over the ids whose bit is set.
-float max_logit(std::span<const float> logits, std::span<const uint32_t> mask) {
+Sampler::Sampler(uint32_t n_vocab, uint32_t n_tokens)
+    : n_tokens_(std::min(n_vocab, n_tokens)),
+      run_best_((n_tokens_ + kRun - 1) / kRun),
+      counts_(n_vocab, 0) {
+  candidates_.reserve(n_tokens_);
+}
+
+float Sampler::scan(const SampleInput& input) {
   float best = -std::numeric_limits<float>::infinity();
-  for (size_t word = 0; word * 32 < logits.size(); ++word) {
-    const std::span<const float> some =
-        logits.subspan(word * 32, std::min<size_t>(32, logits.size() - word * 32));
-    if (mask[word] == ~0U) {
-      best = std::max(best, max_logit(some));
-      continue;
-    }
-    for (uint32_t bits = mask[word]; bits != 0; bits &= bits - 1) {
-      const auto i = static_cast<size_t>(std::countr_zero(bits));
-      if (i < some.size() && some[i] <= std::numeric_limits<float>::max()) {
-        best = std::max(best, some[i]);
-      }
-    }
+  for (uint32_t run = 0; run < run_best_.size(); ++run) {
+    const uint32_t begin = run * kRun, n = std::min(kRun, n_tokens_ - begin);
+    const uint32_t allowed = input.mask.empty() ? ~0U : input.mask[run];
+    const std::span<const float> logits = input.logits.subspan(begin, n);
+    run_best_[run] = allowed == ~0U ? max_logit(logits) : max_of_allowed(logits, allowed);
+    best = std::max(best, run_best_[run]);
   }
   return best;
 }
 
-Sampler::Sampler(uint32_t n_vocab, uint32_t n_tokens)
-    : n_tokens_(std::min(n_vocab, n_tokens)), counts_(n_vocab, 0) {
-  candidates_.reserve(n_tokens_);
-}
-
 void Sampler::collect(const SampleInput& input, float floor) {
   candidates_.clear();
-  for (uint32_t id = 0; id < n_tokens_; ++id) {
-    if (id % 32 == 0 && !input.mask.empty() && input.mask[id / 32] == 0) {
-      id += 31;
-      continue;
-    }
-    const float logit = input.logits[id];
-    // NaN and infinities are no evidence for anything.
-    if (logit >= floor && logit <= std::numeric_limits<float>::max() &&
-        (input.mask.empty() || ((input.mask[id / 32] >> (id % 32)) & 1u) != 0)) {
-      candidates_.push_back({static_cast<TokenId>(id), static_cast<double>(logit)});
+  for (uint32_t run = 0; run < run_best_.size(); ++run) {
+    if (!(run_best_[run] >= floor)) continue;
+    const uint32_t begin = run * kRun, end = std::min(begin + kRun, n_tokens_);
+    const uint32_t allowed = input.mask.empty() ? ~0U : input.mask[run];
+    for (uint32_t id = begin; id < end; ++id) {
+      const float logit = input.logits[id];
+      // NaN and infinities are no evidence for anything.
+      if (logit >= floor && logit <= std::numeric_limits<float>::max() &&
+          (allowed >> (id - begin) & 1u) != 0) {
+        candidates_.push_back({static_cast<TokenId>(id), static_cast<double>(logit)});
+      }
     }
   }
 }
@@ -97,9 +106,8 @@ TokenId Sampler::sample(const Params& params, const SampleInput& input) {
   T9_CHECK(input.logits.size() == counts_.size());
   T9_CHECK(input.mask.empty() || input.mask.size() * 32 >= n_tokens_);
   float floor = std::numeric_limits<float>::lowest();
+  const float best = scan(input);
   if (leaves_logits_alone(params)) {
-    const std::span<const float> tokens = input.logits.first(n_tokens_);
-    const float best = input.mask.empty() ? max_logit(tokens) : max_logit(tokens, input.mask);
     // What no noise can lift to the top is left out: a few hundred candidates of a hundred thousand
     // stay. For top_p they weigh nothing: all of them together less than a millionth. Greedy keeps
     // the best alone.

@@ -32,11 +32,17 @@ class Sampler {
   TokenId sample(const Params& params, const SampleInput& input);
 
  private:
-  // Candidates are what is allowed, finite and not below floor.
+  static constexpr uint32_t kRun = 32;  // ids that share a word of the mask
+
+  // Fills run_best_ with the best allowed logit of each run of ids, and gives the best of all.
+  float scan(const SampleInput& input);
+  // Candidates are what is allowed, finite and not below floor. Requires: scan(input). Runs whose
+  // best is below the floor are passed over.
   void collect(const SampleInput& input, float floor);
 
   uint32_t n_tokens_;
   std::vector<Candidate> candidates_;
+  std::vector<float> run_best_;
   std::vector<uint32_t> counts_;
 };
 

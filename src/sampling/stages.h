@@ -41,6 +41,5 @@ double max_score(const std::vector<Candidate>& candidates);
 
 // The largest logit that is a finite number; -infinity when there is none.
 float max_logit(std::span<const float> logits);
-float max_logit(std::span<const float> logits, std::span<const uint32_t> mask);  // allowed ones
 
 }  // namespace tempo9::sampling
