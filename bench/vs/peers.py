@@ -24,15 +24,17 @@ class Cell:
     n: int  # tokens of the prompt, or of each reply
     rows: int = 1
     depth: int = 0
+    once: bool = False  # a model so large that a turn is long enough without repeats
 
     @staticmethod
-    def parse(text: str) -> "Cell":
+    def parse(text: str, once: bool = False) -> "Cell":
         m = re.fullmatch(r"prefill:([1-9]\d*)|decode:([1-9]\d*)(?:@(\d+))?|busy", text)
         if not m:
             raise ValueError(f"found cell '{text}', expected prefill:N, decode:ROWS, decode:ROWS@DEPTH or busy")
         if m[1]:
-            return Cell(text, "prefill", int(m[1]))
-        return Cell(text, "decode", 32 if text == "busy" else 64 if m[3] else 128, int(m[2] or 1), int(m[3] or 0))
+            return Cell(text, "prefill", int(m[1]), once=once)
+        n = 32 if text == "busy" or once else 64 if m[3] else 128
+        return Cell(text, "decode", n, int(m[2] or 1), int(m[3] or 0), once)
 
     @property
     def words(self) -> str:
@@ -44,7 +46,7 @@ class Cell:
 
     @property
     def repeats(self) -> int:
-        return 1 if self.depth or self.kind == "prefill" and self.n > 1024 else 3
+        return 1 if self.once or self.depth or self.kind == "prefill" and self.n > 1024 else 3
 
 
 @dataclass
@@ -109,6 +111,8 @@ class Tempo9(Engine):
 
 
 class LlamaCpp(Engine):
+    no_warm_up = ["--no-warmup"]
+
     def settings(self, cell):
         unified = {"fa 1, unified KV": ["-fa", 1, "-kvu"]} if cell.rows > 1 else {}
         return {"fa 1": ["-fa", 1], "fa 0": ["-fa", 0]} | unified
@@ -119,7 +123,9 @@ class LlamaCpp(Engine):
             return [self.program / "llama-batched-bench", "-m", model, "-t", threads, "-tb", threads, "-b", 2048, "-ub", 512,
                     "-c", cell.rows * (prompt + cell.n), "-npp", prompt, "-ntg", cell.n, "-npl", cell.rows]
         what = ["-p", cell.n, "-n", 0] if cell.kind == "prefill" else self.decode(cell)
-        return [self.program / "llama-bench", "-m", model, "-t", threads, "-r", cell.repeats, "-o", "json", *what]
+        # A long prompt needs no warm-up of its own length, which is what llama-bench would run.
+        warm_up = self.no_warm_up if cell.n > 4096 or cell.depth > 4096 or cell.once and cell.kind == "prefill" else []
+        return [self.program / "llama-bench", "-m", model, "-t", threads, "-r", cell.repeats, "-o", "json", *warm_up, *what]
 
     def decode(self, cell: Cell) -> list:
         return ["-p", 0, "-n", cell.n, "-d", cell.depth]
@@ -129,6 +135,8 @@ class LlamaCpp(Engine):
 
 
 class IkLlamaCpp(LlamaCpp):
+    no_warm_up = ["-w", 0]
+
     def settings(self, cell):
         if cell.rows > 1:
             return {"rtr 1": ["-fa", "on", "-rtr"], "rtr 0": ["-fa", "on", "--no-mmap"]}

@@ -25,6 +25,7 @@ from peers import CannotRun, Cell, Engine, IkLlamaCpp, LlamaCpp, OpenVino, Tempo
 from report import number, write_between  # noqa: E402
 
 CELLS = "prefill:512,prefill:4096,prefill:16384,decode:1,decode:1@16384,decode:8@512,busy"
+LARGE = 1.5e9  # bytes of a file whose cells take long enough
 BEGIN, END = "<!-- peers: written by bench/vs/run.py -->", "<!-- end of peers -->"
 
 
@@ -121,7 +122,7 @@ def main() -> None:
         if not engine.program.exists():
             parser.error(f"{engine.name}: nothing at {engine.program}; bench/vs/build_peers.py puts peers into {PEERS}")
     try:
-        cells = [Cell.parse(text) for text in args.cells.split(",")]
+        cells = [Cell.parse(text, args.gguf.stat().st_size > LARGE) for text in args.cells.split(",")]
     except ValueError as error:
         parser.error(str(error))
     with the_only_run():
