@@ -52,10 +52,17 @@ CpuCount usable_cpus(const CgroupPaths& paths) {
     quota = std::min(quota, quota_of(folder));
   }
   if (quota >= n_affinity) {
-    return {n_affinity, fmt::format("affinity: {}", n_affinity)};
+    return {n_affinity, fmt::format("affinity: {}", n_affinity), ""};
   }
   const auto n_quota = static_cast<uint32_t>(std::max(1.0, quota));
-  return {n_quota, fmt::format("cgroup quota: {} of {}", quota, n_affinity)};
+  CpuCount count{n_quota, fmt::format("cgroup quota: {} of {}", quota, n_affinity), ""};
+  if (quota < 1) {
+    count.warning = fmt::format(
+        "the control group allows {} of a processor, so the one compute thread is stopped for a "
+        "part of each period; raise the quota to 1 or more",
+        quota);
+  }
+  return count;
 }
 
 }  // namespace tempo9

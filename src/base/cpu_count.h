@@ -10,7 +10,8 @@ namespace tempo9 {
 
 struct CpuCount {
   uint32_t n_cpus = 1;
-  std::string reason;  // "affinity: 8", "cgroup quota: 4 of 16"
+  std::string reason;   // "affinity: 8", "cgroup quota: 4 of 16"
+  std::string warning;  // what to say at start; empty but for a quota below one processor
 };
 
 // The smaller of the processors that the scheduler may use (affinity) and the quota of the control

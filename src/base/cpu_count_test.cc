@@ -47,6 +47,7 @@ TEST(CpuCount, WithoutGroupsAffinityDecides) {
   ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
   EXPECT_EQ(count.n_cpus, 1u);
   EXPECT_EQ(count.reason, "affinity: 1");
+  EXPECT_EQ(count.warning, "");
 }
 
 TEST(CpuCount, QuotaOfVersion2AlsoFromAParent) {
@@ -61,6 +62,7 @@ TEST(CpuCount, QuotaOfVersion2AlsoFromAParent) {
   const CpuCount count = usable_cpus(group.paths());
   EXPECT_EQ(count.n_cpus, 1u);
   EXPECT_EQ(count.reason, "cgroup quota: 0.5 of " + std::to_string(affinity()));
+  EXPECT_NE(count.warning.find("0.5 of a processor"), std::string::npos) << count.warning;
 }
 
 TEST(CpuCount, QuotaOfVersion1AndAContainerThatSeesItsGroupAsTheRoot) {

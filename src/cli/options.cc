@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kEnvironment =
     "Environment: TEMPO9_THREADS (as --threads), TEMPO9_CPU_ISA (force a kernel table: scalar, "
-    "avx2, avx512),\n"
+    "avx2, avxvnni, avx512),\n"
     "TEMPO9_API_KEY (as --api-key). AS_KV_OFFLOAD=0 keeps no KV cache on disk; "
     "AS_KV_OFFLOAD_GB caps it\n(default 16), AS_KV_OFFLOAD_PATH moves it (default: tempo9/kv in "
     "the user's cache folder).\n";
@@ -34,7 +34,7 @@ std::string serve_footer() {
 }
 
 // Flags of the design that have no meaning yet: known, so that the answer is better than "unknown".
-constexpr const char* kLaterOptions[] = {"--graph", "--tower"};
+constexpr const char* kLaterOptions[] = {"--tower"};
 constexpr const char* kLaterSwitches[] = {"--allow-image-urls"};
 
 // A file, or the name of a model that `tempo9 pull` fetched.
@@ -191,6 +191,9 @@ Result<ParsedOptions> parse_serve_options(const std::vector<std::string>& args,
   app.add_option("--pooling", engine.pooling,
                  "how embeddings are made (default: as the file declares; chat models give none)")
       ->type_name("mean|last|cls");
+  app.add_option("--graph", engine.packed_path,
+                 "keep the weights packed in this file, so that later starts need not pack them")
+      ->type_name("F");
   app.add_option("--memory", memory, "cap on memory, like 6G (default: none)")->type_name("SIZE");
   app.add_option("--chat-template-file", options.chat_template_file,
                  "Jinja template to use instead of the file's own")

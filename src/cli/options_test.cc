@@ -116,7 +116,7 @@ TEST(Options, WrongOnesNameTheRightOnes) {
             std::string::npos);
   EXPECT_NE(serve_error({"F.gguf", "--pooling", "max"}).find("mean, last or cls"),
             std::string::npos);
-  EXPECT_NE(serve_error({"F.gguf", "--graph", "x"}).find("not available yet"), std::string::npos);
+  EXPECT_NE(serve_error({"F.gguf", "--tower", "x"}).find("not available yet"), std::string::npos);
   EXPECT_NE(serve_error({"F.gguf", "--ollama", "x"}).find("found two models"), std::string::npos);
   EXPECT_NE(serve_error({"F.gguf", "--unix-socket", "s", "--port", "1"}).find("--unix-socket"),
             std::string::npos);
@@ -179,7 +179,7 @@ TEST(Options, HelpIsNoError) {
   for (const char* flag : {"--gguf", "--port", "--script", "TEMPO9_CPU_ISA"}) {
     EXPECT_NE(parsed->help->find(flag), std::string::npos) << flag;
   }
-  EXPECT_EQ(parsed->help->find("--graph"), std::string::npos);
+  EXPECT_EQ(parsed->help->find("--tower"), std::string::npos);
 }
 
 TEST(Options, Sizes) {

@@ -32,7 +32,15 @@ std::vector<const KernelTable*> available_tables() {
 
 Result<const KernelTable*> select_kernels(std::string_view name) {
   const std::vector<const KernelTable*> tables = available_tables();
-  if (name.empty()) return tables.front();
+  if (name.empty()) {
+    const std::vector<TableInfo> all = describe_tables();
+    const TableInfo& least = all[all.size() - 2];  // below it only plain C++, for comparisons
+    if (least.missing.empty()) return tables.front();
+    return make_error(ErrorCode::kUnsupported,
+                      "this processor lacks {}; tempo9 needs {} (TEMPO9_CPU_ISA=scalar runs "
+                      "without, and very slowly)",
+                      fmt::join(least.missing, ", "), least.needs);
+  }
   std::vector<std::string_view> names;
   for (const KernelTable* table : tables) {
     if (table->name == name) return table;

@@ -1,8 +1,21 @@
 #include "cpu/features.h"
 
+#include <cpuid.h>
+
 #include <algorithm>
 
 namespace tempo9::cpu {
+
+namespace {
+
+// g++ 12 cannot ask for it by name. CPUID leaf 7, subleaf 1, EAX bit 4; that the system keeps the
+// registers is what avx2 says.
+bool has_avx_vnni() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & 1u << 4) != 0;
+}
+
+}  // namespace
 
 std::vector<Feature> detect_features() {
   // __builtin_cpu_supports checks CPUID and XCR0 both (libgcc's cpuinfo).
@@ -16,6 +29,7 @@ std::vector<Feature> detect_features() {
       {"avx512vl", __builtin_cpu_supports("avx512vl") != 0},
       {"avx512dq", __builtin_cpu_supports("avx512dq") != 0},
       {"avx512vnni", __builtin_cpu_supports("avx512vnni") != 0},
+      {"avxvnni", has_avx_vnni()},
   };
 }
 

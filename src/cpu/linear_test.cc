@@ -67,8 +67,9 @@ struct Case {
   std::vector<float> bias;
   size_t group_bytes;
 
-  Case(DType type, uint32_t in, uint32_t out) : packing(*packing_of(type)), n_in(in), n_out(out) {
-    file = random_weights(type, n_in, n_out, 0.3f, n_in + n_out);
+  Case(DType type, uint32_t in, uint32_t out, std::optional<uint8_t> byte = {})
+      : packing(*packing_of(type)), n_in(in), n_out(out) {
+    file = random_weights(type, n_in, n_out, 0.3f, n_in + n_out, byte);
     group_bytes = packed_group_bytes(packing, n_in);
     const uint32_t n_groups = (n_out + kLanes - 1) / kLanes;
     packed.resize(group_bytes * n_groups);
@@ -171,6 +172,26 @@ TEST_P(LinearTest, EveryTableGivesTheSameBits) {
   ASSERT_EQ(mine.row_scale, theirs.row_scale);
   for (const uint32_t count : {1u, 11u, 40u})
     EXPECT_EQ(c.run(kernels(), mine, 0, count), c.run(scalar, theirs, 0, count)) << count;
+}
+
+// The greatest integers that a block can add up to, of either sign.
+TEST_P(LinearTest, ExtremeWeightsAndActivationsOverflowNothing) {
+  if (dtype_info(type()).block_elements == 1) return;
+  const uint32_t n_in = widths().back(), n_out = 33;
+  const KernelTable& scalar = **select_kernels("scalar");
+  constexpr uint8_t kBytes[] = {0x00, 0x01, 0x7F, 0x80, 0x88, 0xF0, 0xFF};
+  for (const uint8_t byte : kBytes) {
+    Case c(type(), n_in, n_out, byte);
+    Rows rows(20, n_in, kernels());
+    for (uint32_t r = 0; r < rows.n; ++r) {
+      float* x = &rows.f32[size_t{r} * n_in];
+      for (uint32_t k = 0; k < n_in; ++k) x[k] = r == 0 || (r == 2 && k % 2 == 0) ? 1.0f : -1.0f;
+      kernels().quantize_row(x, n_in, &rows.blocks[r * rows.n_blocks()], &rows.row_scale[r]);
+    }
+    ASSERT_EQ(rows.blocks[0].q[0], 127);
+    for (const uint32_t count : {1u, 20u})
+      EXPECT_EQ(c.run(kernels(), rows, 0, count), c.run(scalar, rows, 0, count)) << int{byte};
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, LinearTest,

@@ -121,22 +121,33 @@ TEST_P(RowsTest, SoftCapIsTanh) {
   EXPECT_EQ(x, other);
 }
 
+// Pairs that fill no vector, one, and more than one.
 TEST_P(RowsTest, RopeRotatesPairs) {
-  const ops::Rope rope{.inv_freq = {1.0, 0.01, 1e-4}, .neox = false};
-  for (const bool neox : {false, true}) {
-    for (const uint32_t position : {0u, 1u, 1000u, 131071u}) {
-      float cosine[3], sine[3];
-      rope_angles(rope, position, cosine, sine);
-      std::vector<float> head = normal_values(8, 1.0f, 9), before = head;
-      kernels().rope(head.data(), cosine, sine, 3, neox);
-      for (size_t i = 0; i < 3; ++i) {
-        const size_t a = neox ? i : 2 * i, b = neox ? i + 3 : 2 * i + 1;
-        const double angle = position * rope.inv_freq[i];
-        const auto x = static_cast<double>(before[a]), y = static_cast<double>(before[b]);
-        EXPECT_NEAR(static_cast<double>(head[a]), x * std::cos(angle) - y * std::sin(angle), 5e-7);
-        EXPECT_NEAR(static_cast<double>(head[b]), x * std::sin(angle) + y * std::cos(angle), 5e-7);
+  for (const uint32_t n_pairs : {3u, 16u, 40u}) {
+    ops::Rope rope;
+    for (uint32_t i = 0; i < n_pairs; ++i)
+      rope.inv_freq.push_back(std::pow(1e4, -1.0 * i / n_pairs));
+    for (const bool neox : {false, true}) {
+      for (const uint32_t position : {0u, 1u, 1000u, 131071u}) {
+        std::vector<float> cosine(n_pairs), sine(n_pairs);
+        rope_angles(rope, position, cosine.data(), sine.data());
+        std::vector<float> head = normal_values(2 * n_pairs + 2, 1.0f, 9), before = head;
+        std::vector<float> other = head;
+        kernels().rope(head.data(), cosine.data(), sine.data(), n_pairs, neox);
+        scalar().rope(other.data(), cosine.data(), sine.data(), n_pairs, neox);
+        EXPECT_EQ(head, other);
+        for (size_t i = 0; i < n_pairs; ++i) {
+          const size_t a = neox ? i : 2 * i, b = neox ? i + n_pairs : 2 * i + 1;
+          const double angle = position * rope.inv_freq[i];
+          const auto x = static_cast<double>(before[a]), y = static_cast<double>(before[b]);
+          EXPECT_NEAR(static_cast<double>(head[a]), x * std::cos(angle) - y * std::sin(angle),
+                      5e-7);
+          EXPECT_NEAR(static_cast<double>(head[b]), x * std::sin(angle) + y * std::cos(angle),
+                      5e-7);
+        }
+        EXPECT_EQ(head[2 * n_pairs], before[2 * n_pairs]);  // beyond the rotated part
+        EXPECT_EQ(head[2 * n_pairs + 1], before[2 * n_pairs + 1]);
       }
-      EXPECT_EQ(head[6], before[6]);  // beyond the rotated part
     }
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -10,10 +11,10 @@
 
 namespace tempo9::cpu {
 
-// n_rows x n_in weights of about the given size: random bytes as quantised values, small random
-// scales.
+// n_rows x n_in weights of about the given size: random bytes as quantised values (or `byte` for
+// all of them), small random scales.
 inline std::vector<uint8_t> random_weights(DType type, uint32_t n_in, uint32_t n_rows, float size,
-                                           uint32_t seed) {
+                                           uint32_t seed, std::optional<uint8_t> byte = {}) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.0f, size);
   const DTypeInfo& info = dtype_info(type);
@@ -28,7 +29,7 @@ inline std::vector<uint8_t> random_weights(DType type, uint32_t n_in, uint32_t n
     }
     return out;
   }
-  for (uint8_t& byte : out) byte = static_cast<uint8_t>(random());
+  for (uint8_t& value : out) value = byte.value_or(static_cast<uint8_t>(random()));
   // Where each format keeps its f16 scales; the values they multiply go up to about `reach`.
   struct ScaleAt {
     DType type;
@@ -61,8 +62,8 @@ inline std::vector<uint8_t> random_weights(DType type, uint32_t n_in, uint32_t n
   // IQ1_M's d, about 0.05, is scattered over four words.
   for (size_t block = 0; type == DType::kIQ1_M && block < out.size(); block += info.block_bytes) {
     for (size_t n = 0; n < 4; ++n) {
-      uint8_t& byte = out[block + 49 + 2 * n];
-      byte = static_cast<uint8_t>((byte & 15) | (0x2A00 + random() % 256) >> (4 * n) << 4);
+      uint8_t& word = out[block + 49 + 2 * n];
+      word = static_cast<uint8_t>((word & 15) | (0x2A00 + random() % 256) >> (4 * n) << 4);
     }
   }
   for (size_t block = 0; type == DType::kMXFP4 && block < out.size(); block += info.block_bytes)

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "cpu/cpu.h"
+#include "cpu/packed_file.h"
 #include "quant/quant.h"
 
 namespace tempo9::cpu {
@@ -20,7 +21,8 @@ std::vector<bool> used_as_product(const ops::Program& program) {
   return used;
 }
 
-Result<Weight> load_weight(const ops::Matrix& matrix, bool pack, ThreadPool& pool) {
+// Where the matrix will stand, still empty.
+Result<Weight> reserve_weight(const ops::Matrix& matrix, bool is_multiplied) {
   const DTypeInfo& info = dtype_info(matrix.type);
   if (quant::find_format(matrix.type) == nullptr) {
     return make_error(ErrorCode::kUnsupported, "tensor {}: {} is no type for a weight", matrix.name,
@@ -32,8 +34,7 @@ Result<Weight> load_weight(const ops::Matrix& matrix, bool pack, ThreadPool& poo
                       matrix.n_in, info.name, info.block_elements);
   }
   const size_t row_bytes = size_t{matrix.n_in} / info.block_elements * info.block_bytes;
-  const size_t matrix_bytes = row_bytes * matrix.n_out;
-  T9_CHECK(matrix.data.size() == matrix_bytes * matrix.n_experts);
+  T9_CHECK(matrix.data.size() == row_bytes * matrix.n_out * matrix.n_experts);
 
   Weight w;
   w.type = matrix.type;
@@ -42,25 +43,52 @@ Result<Weight> load_weight(const ops::Matrix& matrix, bool pack, ThreadPool& poo
   w.n_experts = matrix.n_experts;
   w.scale = matrix.scale;
   w.n_groups = (matrix.n_out + kLanes - 1) / kLanes;
-  if (pack) w.packing = packing_of(matrix.type);
+  if (is_multiplied) w.packing = packing_of(matrix.type);
   if (!w.packing) {
     w.group_bytes = row_bytes;
     T9_TRY(w.memory, Memory::reserve(matrix.data.size()));
-    std::memcpy(w.memory.data(), matrix.data.data(), matrix.data.size());
     return w;
   }
   w.group_bytes = packed_group_bytes(*w.packing, w.n_in);
-  const uint32_t n_groups = w.n_groups * w.n_experts;
-  T9_TRY(w.memory, Memory::reserve(w.group_bytes * n_groups));
+  T9_TRY(w.memory, Memory::reserve(w.group_bytes * w.n_groups * w.n_experts));
   w.memory.prefer_huge_pages();
-  pool.run(n_groups, 8, [&](uint32_t begin, uint32_t end, uint32_t) {
+  return w;
+}
+
+void pack(const ops::Matrix& matrix, Weight& w, ThreadPool& pool) {
+  if (!w.packing) {
+    std::memcpy(w.memory.data(), matrix.data.data(), matrix.data.size());
+    return;
+  }
+  const size_t matrix_bytes = matrix.data.size() / w.n_experts;
+  pool.run(w.n_groups * w.n_experts, 8, [&](uint32_t begin, uint32_t end, uint32_t) {
     for (uint32_t i = begin; i < end; ++i) {
       const uint8_t* expert = matrix.data.data() + matrix_bytes * (i / w.n_groups);
-      pack_group(*w.packing, expert, row_bytes, w.n_in, w.n_out, i % w.n_groups,
+      pack_group(*w.packing, expert, matrix_bytes / w.n_out, w.n_in, w.n_out, i % w.n_groups,
                  w.memory.data() + w.group_bytes * i);
     }
   });
-  return w;
+}
+
+// False: they are to be packed.
+Result<bool> read_packed(const PackedParts& parts, const ops::BackendOptions& options,
+                         ThreadPool& pool) {
+  if (options.packed_file.empty()) return false;
+  const auto state = read_packed_file(options.packed_file, options.packed_key, parts, pool);
+  if (!state && state.error().code == ErrorCode::kInvalidArgument) return state.error();
+  if (state && *state == PackedFileState::kDamaged && options.log)
+    options.log(
+        fmt::format("packed weights in {} are damaged, and packed anew", options.packed_file));
+  return state && *state == PackedFileState::kRead;
+}
+
+void write_packed(const PackedParts& parts, const ops::BackendOptions& options, ThreadPool& pool) {
+  if (options.packed_file.empty()) return;
+  const Status written = write_packed_file(options.packed_file, options.packed_key, parts, pool);
+  if (options.log) {
+    options.log(written ? fmt::format("packed weights written to {}", options.packed_file)
+                        : fmt::format("packed weights are not kept: {}", written.error().message));
+  }
 }
 
 }  // namespace
@@ -77,16 +105,22 @@ uint64_t packed_weight_bytes(const ops::Program& program) {
   return total;
 }
 
-Result<std::vector<Weight>> load_weights(
-    const ops::Program& program, ThreadPool& pool,
-    const std::function<void(std::span<const uint8_t>)>& on_read) {
-  const std::vector<bool> pack = used_as_product(program);
+Result<std::vector<Weight>> load_weights(const ops::Program& program, ThreadPool& pool,
+                                         const ops::BackendOptions& options) {
+  const std::vector<bool> is_multiplied = used_as_product(program);
   std::vector<Weight> weights;
+  PackedParts parts;
   for (size_t i = 0; i < program.matrices.size(); ++i) {
-    T9_TRY(Weight weight, load_weight(program.matrices[i], pack[i], pool));
+    T9_TRY(Weight weight, reserve_weight(program.matrices[i], is_multiplied[i]));
+    parts.emplace_back(weight.memory.data(), weight.memory.size());
     weights.push_back(std::move(weight));
-    if (on_read) on_read(program.matrices[i].data);
   }
+  T9_TRY(const bool are_read, read_packed(parts, options, pool));
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (!are_read) pack(program.matrices[i], weights[i], pool);
+    if (options.on_read) options.on_read(program.matrices[i].data);
+  }
+  if (!are_read) write_packed(parts, options, pool);
   return weights;
 }
 

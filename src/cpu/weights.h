@@ -1,7 +1,6 @@
 // A program's matrices in memory, in the form that the kernels read.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "cpu/memory.h"
 #include "cpu/pack.h"
 #include "cpu/thread_pool.h"
+#include "ops/backend.h"
 #include "ops/program.h"
 
 namespace tempo9::cpu {
@@ -25,12 +25,12 @@ struct Weight {
   bool takes_quantized_rows() const { return packing && is_quantized(*packing); }
 };
 
-// Copies and packs all matrices. A table that only an embedding reads stays in the file's form.
-// Errors: kUnsupported (no codec), kCorrupt (rows that are no whole number of blocks),
-// kResourceExhausted.
-Result<std::vector<Weight>> load_weights(
-    const ops::Program& program, ThreadPool& pool,
-    const std::function<void(std::span<const uint8_t>)>& on_read = nullptr);
+// Copies and packs all matrices, or reads them packed from options.packed_file. A table that only
+// an embedding reads stays in the file's form. Errors: kUnsupported (no codec), kCorrupt (rows that
+// are no whole number of blocks), kResourceExhausted; kInvalidArgument when packed_file is a file
+// of another kind.
+Result<std::vector<Weight>> load_weights(const ops::Program& program, ThreadPool& pool,
+                                         const ops::BackendOptions& options = {});
 
 uint64_t bytes_of(const std::vector<Weight>& weights);  // in memory
 

@@ -70,6 +70,31 @@ Result<OpenFile> open_file(const std::string& path) {
   return OpenFile{std::move(file), std::move(tokenizer), std::move(info)};
 }
 
+// What a file is known by, as long as nobody writes to it.
+struct FileStamp {
+  std::string path;
+  std::filesystem::file_time_type written;
+  uintmax_t n_bytes = 0;
+  bool operator==(const FileStamp&) const = default;
+};
+
+FileStamp stamp_of(const std::string& path) {
+  std::error_code ignored;
+  FileStamp stamp{.path = path, .written = {}, .n_bytes = 0};
+  stamp.written = std::filesystem::last_write_time(path, ignored);
+  stamp.n_bytes = std::filesystem::file_size(path, ignored);
+  return stamp;
+}
+
+std::string stamp_text(const std::vector<std::string>& paths) {
+  std::string text;
+  for (const std::string& path : paths) {
+    const FileStamp stamp = stamp_of(path);
+    text += fmt::format("{} {} ", stamp.n_bytes, stamp.written.time_since_epoch().count());
+  }
+  return text;
+}
+
 StepLoopOptions loop_options(const EngineOptions& asked, const Capacity& capacity) {
   StepLoopOptions options;
   options.limits.max_batch = asked.max_batch;
@@ -223,12 +248,16 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   EngineParts parts;
   parts.loop = loop_options(options, capacity);
   ops::BackendOptions backend_options;
-  backend_options.n_threads = options.n_threads > 0 ? options.n_threads : usable_cpus().n_cpus;
+  const CpuCount usable = usable_cpus();
+  backend_options.n_threads = options.n_threads > 0 ? options.n_threads : usable.n_cpus;
   backend_options.max_rows = parts.loop.limits.max_rows;
   backend_options.max_logit_rows = parts.loop.limits.max_logit_rows;
   backend_options.max_pages = capacity.cache.n_pages;
   backend_options.kv_type = kv_type;
   backend_options.isa = options.isa;
+  backend_options.packed_file = options.packed_path;
+  backend_options.packed_key = stamp_text(open.file.shard_paths());
+  backend_options.log = options.log;
   backend_options.on_read = [&](std::span<const uint8_t> bytes) { open.file.forget(bytes); };
   // Hashed while the weights are packed: both read the file once.
   std::future<Result<std::string>> file_hash;
@@ -251,6 +280,8 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   parts.files = open.file.shard_paths();
   parts.info.max_length = capacity.length.max_length;
   parts.info.warning = capacity.length.warning;
+  if (!usable.warning.empty())
+    parts.info.warning += (parts.info.warning.empty() ? "" : "; ") + usable.warning;
   parts.info.backend = std::string(backend->name());
   parts.info.n_threads = backend_options.n_threads;
   T9_TRY(const ChosenPooling pooling, choose_pooling(options.pooling, open.file));
@@ -322,22 +353,7 @@ Result<ops::RoofRates> measure_roof(ops::Roof roof, const ops::RoofOptions& opti
 
 namespace {
 
-// The same file as at the start: vocabulary and template were taken from that one.
-struct FileStamp {
-  std::string path;
-  std::filesystem::file_time_type written;
-  uintmax_t n_bytes = 0;
-  bool operator==(const FileStamp&) const = default;
-};
-
-FileStamp stamp_of(const std::string& path) {
-  std::error_code ignored;
-  FileStamp stamp{.path = path, .written = {}, .n_bytes = 0};
-  stamp.written = std::filesystem::last_write_time(path, ignored);
-  stamp.n_bytes = std::filesystem::file_size(path, ignored);
-  return stamp;
-}
-
+// The same files as at the start: vocabulary and template were taken from those.
 Status check_unchanged(const std::vector<FileStamp>& stamps) {
   for (const FileStamp& stamp : stamps) {
     if (stamp_of(stamp.path) == stamp) continue;

@@ -127,7 +127,8 @@ struct EngineOptions {
   // Where computed pages outlive the process; empty: nowhere. What cannot be used is logged and
   // done without.
   std::string kv_folder;
-  uint64_t kv_disk_bytes = 0;                             // cap on all files of it
+  uint64_t kv_disk_bytes = 0;  // cap on all files of it
+  std::string packed_path;     // packed weights for later starts; empty: not kept
   std::function<void(const std::string&)> log = nullptr;  // trouble that no client sees; any thread
   // Without a request for so long the model's memory is given back, and a request loads it again;
   // 0: never.

@@ -25,7 +25,7 @@ def script(tmp_path):
     ([], "--gguf"), (["--prot", "1", "F.gguf"], "--port"), (["F.gguf", "--kv-type", "f64"], "i16, q8_0, f16 or f32"),
     (["F.gguf", "--max-length", "many"], "max-length"), (["F.gguf", "--max-length", "0"], "max-length"),
     (["F.gguf", "--threads", "-1"], "threads"), (["F.gguf", "--port", "70000"], "port"), (["serv"], "serve"),
-    (["F.gguf", "--graph", "x"], "not available yet"), (["F.gguf", "--ollama", "x"], "two models"),
+    (["F.gguf", "--tower", "x"], "not available yet"), (["F.gguf", "--ollama", "x"], "two models"),
     (["F.gguf", "--speculation-k", "3"], "not available yet"), (["F.gguf", "G.gguf"], "second"), (["quality"], "not available yet"), (["run"], "no model"),
     (["F.gguf", "--memory", "x"], "6G"),
     *((["F.gguf", "--port", port], f'--port: found "{port}", expected a whole number from 0 to 65535')

@@ -17,6 +17,8 @@ START_SECONDS = float(os.environ.get("TEMPO9_TEST_START_SECONDS", "60"))
 ISA_FLAGS = {
     "scalar": set(),
     "avx2": {"avx2", "fma", "f16c"},
+    "avxvnni": {"avx2", "fma", "f16c", "avx_vnni"},
+    "evexvnni": {"avx2", "fma", "f16c", "avx512vl", "avx512_vnni"},
     "avx512": {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"},
 }
 

@@ -15,7 +15,7 @@ namespace {
 // Below this nothing that is worth serving fits beside the working set.
 constexpr uint64_t kLittleMemory = uint64_t{1} << 30;
 // Of the processor, and no table uses them yet.
-constexpr const char* kUnusedFeatures[] = {"amx_int8", "avx_vnni", "avx512_bf16"};
+constexpr const char* kUnusedFeatures[] = {"amx_int8", "avx512_bf16"};
 
 // Of the first processor: "model name", "flags".
 std::string cpuinfo_field(const std::string& cpuinfo, const std::string& name) {
@@ -122,8 +122,9 @@ Check check_cpu(const std::vector<engine::KernelTableReport>& tables, const std:
     check.expected = fmt::format("{}, the best that this machine runs", best->name);
     check.advice = "unset TEMPO9_CPU_ISA";
   } else if (chosen->name == "scalar") {
-    check.level = Level::kWarn;
-    check.expected = "AVX2 or better: without it a model is many times slower";
+    check.level = Level::kFail;  // as serve does
+    check.expected =
+        "AVX2, FMA and F16C; without them only TEMPO9_CPU_ISA=scalar runs, very slowly";
     check.advice = "use another machine; in a virtual one, let the guest see the host's processor";
   }
   return check;
@@ -134,6 +135,11 @@ Check check_threads(const CpuCount& usable, uint32_t asked) {
   const uint32_t n = asked > 0 ? asked : usable.n_cpus;
   check.found = fmt::format("{} compute {} ({})", n, n == 1 ? "thread" : "threads", usable.reason);
   check.details = {{"threads", n}, {"usable", usable.n_cpus}, {"reason", usable.reason}};
+  if (!usable.warning.empty()) {
+    check.level = Level::kWarn;
+    check.expected = "a whole processor or more";
+    check.advice = "raise the control group's quota (docker --cpus, systemd CPUQuota)";
+  }
   if (asked > usable.n_cpus) {
     check.level = Level::kWarn;
     check.expected = fmt::format("at most {}: more wait for each other", usable.n_cpus);

@@ -38,20 +38,22 @@ TEST(DoctorMachine, ForcedKernels) {
   }
 }
 
-TEST(DoctorMachine, ScalarAloneIsAWarning) {
+TEST(DoctorMachine, ScalarAloneFails) {
   const Check check = check_cpu({{"avx2", {"avx2"}}, {"scalar", {}}}, "", "");
-  EXPECT_EQ(check.level, Level::kWarn);
+  EXPECT_EQ(check.level, Level::kFail);
   EXPECT_EQ(check.found, "kernels scalar; not avx2, which needs avx2");
+  EXPECT_NE(check.expected.find("TEMPO9_CPU_ISA=scalar"), std::string::npos);
 }
 
 TEST(DoctorMachine, Threads) {
-  const CpuCount quota{4, "cgroup quota: 4 of 16"};
+  const CpuCount quota{4, "cgroup quota: 4 of 16", ""};
   const Check check = check_threads(quota, 0);
   EXPECT_EQ(check.level, Level::kOk);
   EXPECT_EQ(check.found, "4 compute threads (cgroup quota: 4 of 16)");
   EXPECT_EQ(check_threads(quota, 3).level, Level::kOk);
   EXPECT_EQ(check_threads(quota, 5).level, Level::kWarn);
   EXPECT_EQ(check_threads(quota, 5).details["threads"], 5);
+  EXPECT_EQ(check_threads({1, "cgroup quota: 0.5 of 16", "half a core"}, 0).level, Level::kWarn);
 }
 
 TEST(DoctorMachine, Memory) {

@@ -1,5 +1,6 @@
 // The vector vocabulary of the AVX2 + FMA + F16C table: 16 lanes as two 256-bit halves.
-// Same names and meaning as every other table, lane for lane and bit for bit.
+// Same names and meaning as every other table, lane for lane and bit for bit. Also of the tables
+// that have VNNI in 256 bits: they say T9_ISA_SET, their namespace, and T9_VNNI_ENCODING.
 #pragma once
 
 #include <immintrin.h>
@@ -9,7 +10,11 @@
 
 #define T9_SIMD static inline __attribute__((always_inline))
 
-namespace tempo9::cpu::avx2 {
+#ifndef T9_ISA_SET
+#define T9_ISA_SET avx2
+#endif
+
+namespace tempo9::cpu::T9_ISA_SET {
 
 struct F32 {
   __m256 a, b;
@@ -25,7 +30,11 @@ constexpr int kTileRows =
     2;  // 16 registers: 2 rows x 16 columns of integers and of floats is what fits
 constexpr int kTileGroups = 1;
 constexpr int kDirectRows = 2;
+#ifdef T9_VNNI_ENCODING
+constexpr bool kSignedDot = false;
+#else
 constexpr bool kSignedDot = true;
+#endif
 constexpr int kQueryTile = 2;
 constexpr int kQueryTileI16 = 2, kKeyTile = 2, kValueTile = 2;
 
@@ -141,8 +150,14 @@ T9_SIMD I32 even_bytes(I32 x) {
 }
 T9_SIMD I32 odd_bytes(I32 x) { return {_mm256_srai_epi16(x.a, 8), _mm256_srai_epi16(x.b, 8)}; }
 T9_SIMD I32 dot_i16(I32 acc, I32 w, I32 a) {
+#ifdef T9_VNNI_ENCODING
+  asm(T9_VNNI_ENCODING " vpdpwssd %2, %1, %0" : "+x"(acc.a) : "x"(w.a), "x"(a.a));
+  asm(T9_VNNI_ENCODING " vpdpwssd %2, %1, %0" : "+x"(acc.b) : "x"(w.b), "x"(a.b));
+  return acc;
+#else
   return {_mm256_add_epi32(acc.a, _mm256_madd_epi16(w.a, a.a)),
           _mm256_add_epi32(acc.b, _mm256_madd_epi16(w.b, a.b))};
+#endif
 }
 T9_SIMD void store_i8(int8_t* p, I32 x) {
   int32_t wide[16];
@@ -254,8 +269,30 @@ T9_SIMD U8 or_bits45(U8 x, U8 plane) {
           _mm256_or_si256(x.b, _mm256_and_si256(b, m))};
 }
 
-// maddubs adds pairs of products in 16 bits: u8 up to 127 times s8 cannot overflow. Weights up to
-// 255 (zero point 128) go as |w - 128| times a with w's sign, at most 2 * 128 * 127.
+#ifdef T9_VNNI_ENCODING  // one instruction a dot; assembly as in avx512/simd.h
+using Dots = I32;
+constexpr int dots_a_run(int) { return 8; }
+T9_SIMD Dots begin_dots(I32 sum) { return sum; }
+T9_SIMD I32 end_dots(I32, Dots dots) { return dots; }
+template <int kZero>
+T9_SIMD Dots dot(Dots acc, U8 w, I32 a) {
+  asm(T9_VNNI_ENCODING " vpdpbusd %2, %1, %0" : "+x"(acc.a) : "x"(w.a), "x"(a.a));
+  asm(T9_VNNI_ENCODING " vpdpbusd %2, %1, %0" : "+x"(acc.b) : "x"(w.b), "x"(a.b));
+  return acc;
+}
+#else
+// maddubs adds pairs of products in 16 bits; as many as cannot overflow are added there.
+struct Dots {
+  __m256i a, b;
+};
+constexpr int dots_a_run(int max_weight) { return 32767 / (2 * 127 * max_weight); }
+T9_SIMD Dots begin_dots(I32) { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+T9_SIMD I32 end_dots(I32 sum, Dots dots) {
+  const __m256i ones = _mm256_set1_epi16(1);
+  return {_mm256_add_epi32(sum.a, _mm256_madd_epi16(dots.a, ones)),
+          _mm256_add_epi32(sum.b, _mm256_madd_epi16(dots.b, ones))};
+}
+// Weights around 128 go as |w - 128| times a with w's sign: both factors of maddubs then fit.
 template <int kZero>
 T9_SIMD __m256i dot_half(__m256i acc, __m256i w, __m256i a) {
   if constexpr (kZero == 128) {
@@ -263,14 +300,15 @@ T9_SIMD __m256i dot_half(__m256i acc, __m256i w, __m256i a) {
     w = _mm256_abs_epi8(s);
     a = _mm256_sign_epi8(a, s);
   }
-  return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(w, a), _mm256_set1_epi16(1)));
+  return _mm256_add_epi16(acc, _mm256_maddubs_epi16(w, a));
 }
 template <int kZero>
-T9_SIMD I32 dot(I32 acc, U8 w, I32 a) {
+T9_SIMD Dots dot(Dots acc, U8 w, I32 a) {
   return {dot_half<kZero>(acc.a, w.a, a.a), dot_half<kZero>(acc.b, w.b, a.b)};
 }
+#endif
 
 T9_SIMD void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
 T9_SIMD float sqrt_scalar(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
 
-}  // namespace tempo9::cpu::avx2
+}  // namespace tempo9::cpu::T9_ISA_SET

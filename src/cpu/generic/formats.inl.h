@@ -1,7 +1,8 @@
 // How each packed quantised format gives up one block: 32 inputs x 16 columns as eight registers of
 // 16 x 4 bytes, with its scales. One struct a format; kZero is the value that a stored 0 weight
 // has. Included inside a table's namespace, after its simd.h. Layouts: docs/formats/packed.md;
-// written by cpu/pack.cc.
+// written by cpu/pack.cc. kMaxWeight: the greatest
+// byte that a weight decodes to, with a zero point of 128 the greatest distance from that.
 
 struct DecodedBlock {
   U8 w[8];       // register j: inputs 4j .. 4j + 3 of each column
@@ -45,7 +46,7 @@ T9_SIMD void decode_half_scales(const uint8_t* unit, uint32_t block, DecodedBloc
 }
 
 struct FormatQ4_0 {
-  static constexpr int kZero = 8, kBlocks = 1;
+  static constexpr int kZero = 8, kBlocks = 1, kMaxWeight = 15;
   static constexpr bool kMin = false, kHalves = false;
   static constexpr size_t kBytes = 32 + 256;
   T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
@@ -54,7 +55,7 @@ struct FormatQ4_0 {
   }
 };
 struct FormatQ4_1 {
-  static constexpr int kZero = 0, kBlocks = 1;
+  static constexpr int kZero = 0, kBlocks = 1, kMaxWeight = 15;
   static constexpr bool kMin = true, kHalves = false;
   static constexpr size_t kBytes = 64 + 256;
   T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
@@ -64,7 +65,7 @@ struct FormatQ4_1 {
   }
 };
 struct FormatQ5_0 {
-  static constexpr int kZero = 16, kBlocks = 1;
+  static constexpr int kZero = 16, kBlocks = 1, kMaxWeight = 31;
   static constexpr bool kMin = false, kHalves = false;
   static constexpr size_t kBytes = 32 + 256 + 64;
   T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
@@ -74,7 +75,7 @@ struct FormatQ5_0 {
   }
 };
 struct FormatQ5_1 {
-  static constexpr int kZero = 0, kBlocks = 1;
+  static constexpr int kZero = 0, kBlocks = 1, kMaxWeight = 31;
   static constexpr bool kMin = true, kHalves = false;
   static constexpr size_t kBytes = 64 + 256 + 64;
   T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
@@ -85,7 +86,7 @@ struct FormatQ5_1 {
   }
 };
 struct FormatQ8_0 {
-  static constexpr int kZero = 128, kBlocks = 1;
+  static constexpr int kZero = 128, kBlocks = 1, kMaxWeight = 128;
   static constexpr bool kMin = false, kHalves = false;
   static constexpr size_t kBytes = 32 + 512;
   T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
@@ -94,7 +95,7 @@ struct FormatQ8_0 {
   }
 };
 struct FormatQ2_K {
-  static constexpr int kZero = 0, kBlocks = 8;
+  static constexpr int kZero = 0, kBlocks = 8, kMaxWeight = 3;
   static constexpr bool kMin = true, kHalves = true;
   static constexpr size_t kBytes = 64 + 256 + 8 * 128;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
@@ -108,7 +109,7 @@ struct FormatQ2_K {
   }
 };
 struct FormatQ3_K {
-  static constexpr int kZero = 4, kBlocks = 8;
+  static constexpr int kZero = 4, kBlocks = 8, kMaxWeight = 7;
   static constexpr bool kMin = false, kHalves = true;
   static constexpr size_t kBytes = 32 + 256 + 8 * 192;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
@@ -118,7 +119,7 @@ struct FormatQ3_K {
   }
 };
 struct FormatQ4_K {
-  static constexpr int kZero = 0, kBlocks = 8;
+  static constexpr int kZero = 0, kBlocks = 8, kMaxWeight = 15;
   static constexpr bool kMin = true, kHalves = false;
   static constexpr size_t kBytes = 64 + 256 + 8 * 256;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
@@ -127,7 +128,7 @@ struct FormatQ4_K {
   }
 };
 struct FormatQ5_K {
-  static constexpr int kZero = 0, kBlocks = 8;
+  static constexpr int kZero = 0, kBlocks = 8, kMaxWeight = 31;
   static constexpr bool kMin = true, kHalves = false;
   static constexpr size_t kBytes = 64 + 256 + 8 * 320;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
@@ -137,7 +138,7 @@ struct FormatQ5_K {
   }
 };
 struct FormatQ6_K {
-  static constexpr int kZero = 32, kBlocks = 8;
+  static constexpr int kZero = 32, kBlocks = 8, kMaxWeight = 63;
   static constexpr bool kMin = false, kHalves = true;
   static constexpr size_t kBytes = 32 + 256 + 8 * 384;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
@@ -157,7 +158,7 @@ struct FormatQ6_K {
 // Ternary weights in 2-bit fields: Q2_0, TQ1_0, TQ2_0.
 template <int kBlocksAUnit>
 struct FormatTernary {
-  static constexpr int kZero = 1, kBlocks = kBlocksAUnit;
+  static constexpr int kZero = 1, kBlocks = kBlocksAUnit, kMaxWeight = 2;
   static constexpr bool kMin = false, kHalves = false;
   static constexpr size_t kBytes = 32 + kBlocks * 128;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
@@ -167,7 +168,7 @@ struct FormatTernary {
 };
 // One bit a weight: d or -d.
 struct FormatQ1_0 {
-  static constexpr int kZero = 1, kBlocks = 4;
+  static constexpr int kZero = 1, kBlocks = 4, kMaxWeight = 2;
   static constexpr bool kMin = false, kHalves = false;
   static constexpr size_t kBytes = 32 + 4 * 64;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
@@ -188,7 +189,7 @@ T9_SIMD void decode_levels(const uint8_t* p, const uint8_t* levels, U8* w) {
 }
 
 struct FormatIQ4_NL {
-  static constexpr int kZero = 128, kBlocks = 1;
+  static constexpr int kZero = 128, kBlocks = 1, kMaxWeight = 127;
   static constexpr bool kMin = false, kHalves = false;
   static constexpr size_t kBytes = 32 + 256;
   T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
@@ -197,7 +198,7 @@ struct FormatIQ4_NL {
   }
 };
 struct FormatIQ4_XS {
-  static constexpr int kZero = 128, kBlocks = 8;
+  static constexpr int kZero = 128, kBlocks = 8, kMaxWeight = 127;
   static constexpr bool kMin = false, kHalves = false;
   static constexpr size_t kBytes = 32 + 128 + 8 * 256;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
@@ -206,7 +207,7 @@ struct FormatIQ4_XS {
   }
 };
 struct FormatMXFP4 {
-  static constexpr int kZero = 128, kBlocks = 1;
+  static constexpr int kZero = 128, kBlocks = 1, kMaxWeight = 12;
   static constexpr bool kMin = false, kHalves = false;
   static constexpr size_t kBytes = 16 + 256;
   T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
@@ -215,7 +216,7 @@ struct FormatMXFP4 {
   }
 };
 struct FormatNVFP4 {
-  static constexpr int kZero = 128, kBlocks = 2;
+  static constexpr int kZero = 128, kBlocks = 2, kMaxWeight = 12;
   static constexpr bool kMin = false, kHalves = true;
   static constexpr size_t kBytes = 64 + 2 * 256;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {

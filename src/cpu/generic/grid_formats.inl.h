@@ -78,7 +78,7 @@ T9_SIMD void put_signs(const uint8_t* p, U8* w) {
 // per block indices u8[4][16] and signs 8 x 8 bytes.
 template <const auto& kBook, int kHighBits, bool kScaleHalves>
 struct FormatIQ2 {
-  static constexpr int kZero = 128, kBlocks = 8;
+  static constexpr int kZero = 128, kBlocks = 8, kMaxWeight = 128;
   static constexpr bool kMin = false, kHalves = kScaleHalves;
   static constexpr size_t kHigh = 32 + (kHalves ? 128 : 64), kBegin = kHigh + 64 * kHighBits;
   static constexpr size_t kBytes = kBegin + 8 * 128;
@@ -111,7 +111,7 @@ using FormatIQ2_S = FormatIQ2<kIq2SBook, 2, true>;
 // block indices u8[8][16] and signs 8 x 8 bytes.
 template <const auto& kBook, int kHighBits>
 struct FormatIQ3 {
-  static constexpr int kZero = 128, kBlocks = 8;
+  static constexpr int kZero = 128, kBlocks = 8, kMaxWeight = 128;
   static constexpr bool kMin = false, kHalves = false;
   static constexpr size_t kHigh = 32 + 64, kBegin = kHigh + 128 * kHighBits;
   static constexpr size_t kBytes = kBegin + 8 * 192;
@@ -138,7 +138,7 @@ using FormatIQ3_S = FormatIQ3<kIq3SBook, 1>;
 // upper bits (3 x 4), scale (3) and direction (1), or IQ1_M's 4 x (3 + direction).
 template <bool kIq1M>
 struct FormatIQ1 {
-  static constexpr int kZero = 128, kBlocks = 8;
+  static constexpr int kZero = 128, kBlocks = 8, kMaxWeight = 128;
   static constexpr bool kMin = false, kHalves = kIq1M;
   static constexpr size_t kBegin = 32 + (kIq1M ? 128 : 0);
   static constexpr size_t kBytes = kBegin + 8 * 96;

@@ -3,11 +3,30 @@
 // one fused multiply-add each. So the same row gives the same bits alone, in a batch, on any number
 // of threads and on any table. Included inside a table's namespace, after formats.inl.h.
 
+// What a decoded block still needs to know of its format; formats that agree here share their
+// tiles.
+template <int kZeroPoint, bool kHasMin, bool kHasHalves, int kRunOfDots>
+struct Decoded {
+  static constexpr int kZero = kZeroPoint, kRun = kRunOfDots;
+  static constexpr bool kMin = kHasMin, kHalves = kHasHalves;
+};
+// Registers of a block, or of its half, whose dots are added before they are widened: as many as
+// the table allows for the format's greatest weight.
+template <class Format>
+constexpr int run_of_dots() {
+  constexpr int kSteps = Format::kHalves ? 4 : 8;
+  int run = kSteps;
+  while (run > dots_a_run(Format::kMaxWeight)) run /= 2;
+  return run;
+}
+template <class Format>
+using DecodedAs = Decoded<Format::kZero, Format::kMin, Format::kHalves, run_of_dots<Format>()>;
+
 // Reads blocks straight from the packed matrix: for few rows, weights stream once and are never
 // stored decoded.
 template <class Format>
 struct DirectSource {
-  using F = Format;
+  using F = DecodedAs<Format>;
   const uint8_t* group;
   struct Block {
     DecodedBlock d;
@@ -17,20 +36,16 @@ struct DirectSource {
   };
   T9_INLINE Block block(uint32_t b) const {
     Block out;
-    F::decode(group + F::kBytes * (b / F::kBlocks), b % F::kBlocks, out.d);
+    // Further ahead than the processor's own prefetching goes: a seventh more of its read
+    // bandwidth.
+    constexpr size_t kAhead = 4096, kLine = 64, kBlockBytes = Format::kBytes / Format::kBlocks;
+    const uint8_t* ahead = group + kBlockBytes * b + kAhead;
+#pragma GCC unroll 16
+    for (size_t at = 0; at < kBlockBytes; at += kLine) __builtin_prefetch(ahead + at);
+    Format::decode(group + Format::kBytes * (b / Format::kBlocks), b % Format::kBlocks, out.d);
     return out;
   }
 };
-
-// What a decoded block still needs to know of its format; formats that agree here share their
-// tiles.
-template <int kZeroPoint, bool kHasMin, bool kHasHalves>
-struct Decoded {
-  static constexpr int kZero = kZeroPoint;
-  static constexpr bool kMin = kHasMin, kHalves = kHasHalves;
-};
-template <class Format>
-using DecodedAs = Decoded<Format::kZero, Format::kMin, Format::kHalves>;
 
 // Reads blocks decoded beforehand: for many rows, the decoding is paid once and shared.
 // Per block: [8][kGroups][64] weights, then f32 [kGroups][16] each of the scales and the minima
@@ -148,15 +163,29 @@ static void linear_tile(const Source& source, const LinearArgs& args, Span span,
         for (int g = 0; g < kGroups; ++g) sum[r][g] = start;
       }
 #pragma GCC unroll 8
-      for (int j = part * kSteps; j < (part + 1) * kSteps; ++j) {
-        U8 w[kGroups];
-#pragma GCC unroll 4
-        for (int g = 0; g < kGroups; ++g) w[g] = block.w(j, g);
+      for (int run = part * kSteps; run < (part + 1) * kSteps; run += F::kRun) {
+        Dots dots[kRows][kGroups];
 #pragma GCC unroll 16
         for (int r = 0; r < kRows; ++r) {
-          const I32 a = broadcast_32(x[static_cast<size_t>(r) * n_blocks].q + 4 * j);
 #pragma GCC unroll 4
-          for (int g = 0; g < kGroups; ++g) sum[r][g] = dot<F::kZero>(sum[r][g], w[g], a);
+          for (int g = 0; g < kGroups; ++g) dots[r][g] = begin_dots(sum[r][g]);
+        }
+#pragma GCC unroll 8
+        for (int j = run; j < run + F::kRun; ++j) {
+          U8 w[kGroups];
+#pragma GCC unroll 4
+          for (int g = 0; g < kGroups; ++g) w[g] = block.w(j, g);
+#pragma GCC unroll 16
+          for (int r = 0; r < kRows; ++r) {
+            const I32 a = broadcast_32(x[static_cast<size_t>(r) * n_blocks].q + 4 * j);
+#pragma GCC unroll 4
+            for (int g = 0; g < kGroups; ++g) dots[r][g] = dot<F::kZero>(dots[r][g], w[g], a);
+          }
+        }
+#pragma GCC unroll 16
+        for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+          for (int g = 0; g < kGroups; ++g) sum[r][g] = end_dots(sum[r][g], dots[r][g]);
         }
       }
 #pragma GCC unroll 4

@@ -88,12 +88,20 @@ static void add_scaled(const float* x, float factor, uint32_t n, float* out) {
 }
 
 static void rope(float* head, const float* cosine, const float* sine, uint32_t n_pairs, bool neox) {
-  for (uint32_t i = 0; i < n_pairs; ++i) {
-    float* a = neox ? head + i : head + 2 * i;
-    float* b = neox ? head + i + n_pairs : head + 2 * i + 1;
-    const float x = *a, y = *b;
-    *a = x * cosine[i] - y * sine[i];
-    *b = x * sine[i] + y * cosine[i];
+  if (!neox) {
+    for (uint32_t i = 0; i < n_pairs; ++i) {
+      const float x = head[2 * i], y = head[2 * i + 1];
+      head[2 * i] = x * cosine[i] - y * sine[i];
+      head[2 * i + 1] = x * sine[i] + y * cosine[i];
+    }
+    return;
+  }
+  for (uint32_t i = 0; i < n_pairs; i += kLanes) {
+    const uint32_t n = n_pairs - i < kLanes ? n_pairs - i : kLanes;
+    const F32 x = load_part(head + i, n), y = load_part(head + n_pairs + i, n);
+    const F32 c = load_part(cosine + i, n), s = load_part(sine + i, n);
+    store_part(head + i, sub(mul(x, c), mul(y, s)), n);
+    store_part(head + n_pairs + i, add(mul(x, s), mul(y, c)), n);
   }
 }
 
