@@ -1,9 +1,14 @@
 // Runs a fuzzer without libFuzzer: every corpus file as it is, then N times one of them changed in
 // small ways from a fixed seed, so that ordinary builds keep the fuzzers alive and a little
-// curious.
+// curious; or for N seconds. What is being run lies in the file that --keep names: what made it
+// crash, too.
 //
-//   <name>_fuzz [--changes N] [--seed N] FILE-OR-FOLDER...
+//   <name>_fuzz [--changes N] [--seconds N] [--seed N] [--keep FILE] FILE-OR-FOLDER...
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +32,11 @@ Bytes read_file(const std::filesystem::path& path) {
 }
 
 // Each input lies in a block of its own size, so that a sanitizer sees one byte too many.
-void run(const Bytes& bytes) {
+void run(const Bytes& bytes, int kept) {
+  const bool is_kept =
+      kept < 0 || (::ftruncate(kept, 0) == 0 && ::pwrite(kept, bytes.data(), bytes.size(), 0) ==
+                                                    static_cast<ssize_t>(bytes.size()));
+  if (!is_kept) std::abort();  // a finding would be lost
   const Bytes exact(bytes);
   LLVMFuzzerTestOneInput(exact.data(), exact.size());
 }
@@ -67,26 +76,34 @@ std::vector<std::filesystem::path> files_of(const std::string& name) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  uint64_t n_changes = 0;
-  uint64_t seed = 1;
+  uint64_t n_changes = 0, n_seconds = 0, seed = 1;
+  int kept = -1;
   std::vector<Bytes> corpus;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if ((word == "--changes" || word == "--seed") && i + 1 < argc) {
-      (word == "--seed" ? seed : n_changes) = std::strtoull(argv[++i], nullptr, 10);
-      continue;
+    uint64_t* const number = word == "--changes"   ? &n_changes
+                             : word == "--seconds" ? &n_seconds
+                             : word == "--seed"    ? &seed
+                                                   : nullptr;
+    if (number != nullptr && i + 1 < argc) {
+      *number = std::strtoull(argv[++i], nullptr, 10);
+    } else if (word == "--keep" && i + 1 < argc) {
+      kept = ::open(argv[++i], O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+      if (kept < 0) return 1;
+    } else {
+      for (const auto& path : files_of(word)) corpus.push_back(read_file(path));
     }
-    for (const auto& path : files_of(word)) corpus.push_back(read_file(path));
   }
-  for (const Bytes& bytes : corpus) run(bytes);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(n_seconds);
+  for (const Bytes& bytes : corpus) run(bytes, kept);
   if (corpus.empty()) return 1;  // a corpus that is gone is not a pass
   std::mt19937_64 random(seed);
-  for (uint64_t n = 0; n < n_changes; ++n) {
+  uint64_t n = 0;
+  for (; n < n_changes || (n_seconds > 0 && std::chrono::steady_clock::now() < end); ++n) {
     Bytes changed = corpus[n % corpus.size()];
     change(changed, random);
-    run(changed);
+    run(changed, kept);
   }
-  std::printf("%zu files, %llu changed ones\n", corpus.size(),
-              static_cast<unsigned long long>(n_changes));
+  std::printf("%zu files, %llu changed ones\n", corpus.size(), static_cast<unsigned long long>(n));
   return 0;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 #include <string>
 
@@ -60,6 +61,12 @@ uint64_t available_memory(const CgroupPaths& paths) {
     }
   }
   return available;
+}
+
+uint64_t resident_memory() {
+  uint64_t n_pages = 0, n_resident = 0;
+  std::ifstream("/proc/self/statm") >> n_pages >> n_resident;
+  return n_resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace tempo9

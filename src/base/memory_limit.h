@@ -14,4 +14,7 @@ uint64_t memory_limit(const CgroupPaths& paths = {});
 // that is less. Bytes.
 uint64_t available_memory(const CgroupPaths& paths = {});
 
+// What this process takes now. Bytes.
+uint64_t resident_memory();
+
 }  // namespace tempo9

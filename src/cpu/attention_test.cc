@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -45,12 +46,15 @@ class Cache {
     v_offset_ = layout.v_offset();
     page_bytes_ = layout.bytes();
     arena_.assign(page_bytes_ * n_pages, 0x7A);  // 31354 as i16, 53088 as f16, 3.2e35 as f32
-    for (uint32_t key = 0; key < s_.n_keys; ++key) {
-      uint8_t* page = arena_.data() + page_bytes_ * pages_[key / 32];
-      kernels.append_kv[static_cast<size_t>(s_.format)](&k_[size_t{key} * s_.head_dim],
-                                                        &v_[size_t{key} * s_.head_dim], s_.head_dim,
-                                                        key % 32, page, page + v_offset_);
-    }
+    for (uint32_t key = 0; key < s_.n_keys; ++key)
+      append(key, &k_[size_t{key} * s_.head_dim], &v_[size_t{key} * s_.head_dim]);
+  }
+
+  // A key, or its value, with something at its end that is not finite.
+  void append_broken(uint32_t key, float broken, bool in_value) {
+    std::vector<float> k(s_.head_dim, 1.0f), v(s_.head_dim, 1.0f);
+    (in_value ? v : k).back() = broken;
+    append(key, k.data(), v.data());
   }
 
   // Cells by `cells_at_once` if that is not 0, then merged.
@@ -125,6 +129,11 @@ class Cache {
   }
 
  private:
+  void append(uint32_t key, const float* k, const float* v) {
+    uint8_t* page = arena_.data() + page_bytes_ * pages_[key / 32];
+    kernels_.append_kv[static_cast<size_t>(s_.format)](k, v, s_.head_dim, key % 32, page,
+                                                       page + v_offset_);
+  }
   // What the format keeps of vectors of head_dim values, of which `run` share a scale. 16-bit
   // integers count as exact: i16_error() allows for them.
   std::vector<float> stored(const std::vector<float>& x, uint32_t run) const {
@@ -246,6 +255,32 @@ TEST_P(AttentionTest, EveryTableGivesTheSameBits) {
   for (const Shape& shape : kShapes) {
     const Cache mine(shape, *GetParam()), theirs(shape, **select_kernels("scalar"));
     EXPECT_EQ(mine.attend(0, shape.n_rows), theirs.attend(0, shape.n_rows)) << shape.n_keys;
+  }
+}
+
+// Causal, and within windows: nobody else is touched, also not by way of a page's unused slots.
+TEST_P(AttentionTest, ABrokenKeyOrValueSpoilsThoseWhoSeeItAndNobodyElse) {
+  for (const Shape& shape : kShapes) {
+    if (shape.n_keys > 300 || shape.head_dim > 80) continue;  // all formats and masks are left
+    for (const bool in_value : {false, true}) {
+      const Cache clean(shape, *GetParam());
+      Cache cache = clean;
+      const float broken = in_value ? std::numeric_limits<float>::infinity() : std::nanf("");
+      for (uint32_t key = shape.n_keys; key % 32 != 0; ++key)
+        cache.append_broken(key, broken, in_value);
+      const std::vector<float> want = clean.attend(0, shape.n_rows);
+      ASSERT_EQ(cache.attend(0, shape.n_rows), want) << "unused slots, " << shape.n_keys;
+      const uint32_t row_of_key = shape.n_rows / 2;
+      cache.append_broken(shape.n_keys - shape.n_rows + row_of_key, broken, in_value);
+      const std::vector<float> got = cache.attend(0, shape.n_rows);
+      const size_t width = size_t{shape.n_group_heads} * shape.head_dim;
+      for (uint32_t row = 0; row < shape.n_rows; ++row) {
+        const bool sees =
+            row >= row_of_key && (shape.window == 0 || row - row_of_key < shape.window);
+        for (size_t i = row * width; i < (row + 1) * width; ++i)
+          ASSERT_TRUE(sees ? std::isnan(got[i]) : got[i] == want[i]) << shape.n_keys << ' ' << row;
+      }
+    }
   }
 }
 

@@ -353,6 +353,46 @@ TEST_P(BackendTest, WhatAWindowHasPassedIsNotNeeded) {
   }
 }
 
+// One token's embedding is no number: whoever holds it has no finite logits from there on; who is
+// beside it, or comes to its pages later, has its own bits.
+TEST_P(BackendTest, WhatIsNotFiniteStaysInItsSequence) {
+  constexpr size_t kVocab = 83, kBroken = 5, kAt = 20;
+  Toy toy(DType::kQ5_0);
+  uint8_t* row = &toy.bytes[0][kBroken * (256 / 32 * 34)];  // Q8_0: a block is a scale and 32 bytes
+  row[0] = 0x00, row[1] = 0x7E;                             // f16: no number
+  auto spoilt = random_tokens(60, 11), other = random_tokens(45, 12);
+  for (auto* tokens : {&spoilt, &other}) std::ranges::replace(*tokens, int32_t{kBroken}, 6);
+  spoilt[kAt] = kBroken;
+  // Its own row of the head is broken, too: that one logit is no number for anybody.
+  const auto rows_of = [&](std::span<const float> logits) {
+    std::vector<float> rows(logits.begin(), logits.end());
+    for (size_t i = kBroken; i < rows.size(); i += kVocab) {
+      EXPECT_TRUE(std::isnan(rows[i]));
+      rows[i] = 0;
+    }
+    return rows;
+  };
+  for (const auto kv_type :
+       {ops::KvType::kI16, ops::KvType::kQ8, ops::KvType::kF16, ops::KvType::kF32}) {
+    const auto set = options(*GetParam(), 2, kv_type);
+    const std::vector<float> want = rows_of(run_alone(**make_backend(toy.program, set), other, 64));
+    auto backend = make_backend(toy.program, set);
+    const std::vector<float> got = run_alone(**backend, spoilt, 64);
+    for (size_t i = 0; i < got.size(); ++i) {
+      const bool none = i / kVocab >= kAt || i % kVocab == kBroken;
+      ASSERT_EQ(std::isfinite(got[i]), !none) << "row " << i / kVocab;
+    }
+    EXPECT_EQ(rows_of(run_alone(**backend, other, 64)), want) << "on the same pages";
+    const ops::PageId pages[] = {4, 3}, more[] = {20, 21};
+    std::vector<int32_t> tokens(spoilt.begin(), spoilt.begin() + 30);
+    tokens.push_back(other[44]);
+    const ops::BatchSequence sequences[] = {{0, 30, 0, more}, {30, 1, 44, pages}};
+    const uint32_t last = 30;
+    const auto beside = (*backend)->step({tokens, sequences, {&last, 1}});
+    EXPECT_EQ(rows_of(*beside), std::vector<float>(want.end() - kVocab, want.end()));
+  }
+}
+
 TEST_P(BackendTest, AnInterruptEndsTheStepThatRunsAndAllThatFollow) {
   const Toy toy(DType::kQ8_0);
   const auto tokens = random_tokens(64, 7);

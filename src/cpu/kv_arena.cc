@@ -10,6 +10,7 @@ Status KvArena::reserve(const ops::Program& program, ops::KvType type, uint32_t 
   classes_ = kv_page_classes(program, type);
   bases_.assign(1, 0);
   for (const ops::PageClass& c : classes_) bases_.push_back(bases_.back() + c.bytes * n_pages);
+  gives_back_.assign(classes_.size(), false);
   page_bytes_ = kv_page_bytes(program, type);
   const std::vector<uint32_t> windows = ops::kv_windows(program);
   std::vector<size_t> offsets(classes_.size(), 0);
@@ -31,6 +32,17 @@ void KvArena::copy(ops::PageId from, ops::PageId to, uint32_t n_tokens) {
       copy_kv_keys(layer.head, head(from, layer, i), head(to, layer, i), n_tokens);
     }
   }
+}
+
+// A part is smaller than a large page: the system's daemon would take the hole for memory that only
+// waits to be used, and fill it. Where nothing is ever given back, large pages are welcome.
+void KvArena::drop_part(ops::PageId page, size_t page_class) {
+  const size_t n_bytes = classes_[page_class].bytes, base = bases_[page_class];
+  if (!gives_back_[page_class]) {
+    gives_back_[page_class] = true;
+    memory_.forbid_huge_pages(base, bases_[page_class + 1] - base);
+  }
+  memory_.release(base + page * n_bytes, n_bytes);
 }
 
 void KvArena::read(ops::PageId page, std::span<uint8_t> out) const {

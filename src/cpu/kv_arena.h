@@ -42,10 +42,7 @@ class KvArena {
   void copy_part(ops::PageId from, ops::PageId to, size_t page_class) {
     std::memcpy(part(to, page_class), part(from, page_class), classes_[page_class].bytes);
   }
-  void drop_part(ops::PageId page, size_t page_class) {
-    const size_t n_bytes = classes_[page_class].bytes;
-    memory_.release(bases_[page_class] + page * n_bytes, n_bytes);
-  }
+  void drop_part(ops::PageId page, size_t page_class);
   void read(ops::PageId page, std::span<uint8_t> out) const;
   void write(ops::PageId page, std::span<const uint8_t> bytes);
 
@@ -57,7 +54,8 @@ class KvArena {
   Memory memory_;
   size_t page_bytes_ = 0;
   std::vector<ops::PageClass> classes_;
-  std::vector<size_t> bases_;  // where each class's parts begin
+  std::vector<size_t> bases_;     // where each class's parts begin, and the end of all
+  std::vector<bool> gives_back_;  // the class's parts have gone before
   std::vector<LayerPlace> layers_;
 };
 

@@ -45,6 +45,10 @@ class Memory {
   size_t size() const { return size_; }
   // Large pages where the system has them: weights are read end to end each step.
   void prefer_huge_pages() const { madvise(data_, size_, MADV_HUGEPAGE); }
+  // Ordinary ones from now on: large pages would be filled up again where parts were given back.
+  void forbid_huge_pages(size_t offset, size_t n) const {
+    madvise(data_ + offset, n, MADV_NOHUGEPAGE);
+  }
   // Gives [offset, offset + n) back; reads as zeros afterwards. Whole system pages only.
   void release(size_t offset, size_t n) const { madvise(data_ + offset, n, MADV_DONTNEED); }
 

@@ -1,7 +1,9 @@
 // Ops on one row: against libm in double, and the same bits on every table.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "cpu/cpu.h"
@@ -23,6 +25,36 @@ class RowsTest : public testing::TestWithParam<const KernelTable*> {
   const KernelTable& kernels() const { return *GetParam(); }
   const KernelTable& scalar() const { return **select_kernels("scalar"); }
 };
+
+// A row that is not finite shows in all that is computed from it, and nowhere else.
+TEST_P(RowsTest, WhatIsNoNumberStaysNone) {
+  const float nan = std::nanf(""), infinity = std::numeric_limits<float>::infinity();
+  for (const float broken : {nan, -nan, infinity, -infinity}) {
+    for (const size_t at : {size_t{0}, size_t{15}, size_t{47}, size_t{95}}) {
+      std::vector<float> x = normal_values(96, 1.0f, 4);
+      x[at] = broken;
+      QuantBlock blocks[3];
+      float row_scale = 0;
+      kernels().quantize_row(x.data(), 96, blocks, &row_scale);
+      EXPECT_TRUE(std::isnan(row_scale));
+      for (const QuantBlock& block : blocks) {
+        EXPECT_TRUE(std::ranges::all_of(block.q, [](int8_t q) { return q == 0; }));
+        EXPECT_TRUE(block.scale == 1 && block.sum == 0);
+      }
+    }
+  }
+  const std::vector<float> x(20, nan), ones(20, 1.0f);
+  std::vector<float> silu(20), gelu(20), swiglu(20), swiglu_up(20), capped = x;
+  kernels().silu_mul(x.data(), ones.data(), 20, silu.data());
+  kernels().gelu_mul(x.data(), ones.data(), 20, gelu.data());
+  kernels().clamped_swiglu(x.data(), ones.data(), 20, swiglu.data());
+  kernels().clamped_swiglu(ones.data(), x.data(), 20, swiglu_up.data());
+  kernels().soft_cap(capped.data(), 20, 5.0f);
+  for (size_t i = 0; i < 20; ++i) {
+    EXPECT_TRUE(std::isnan(silu[i]) && std::isnan(gelu[i]) && std::isnan(capped[i]));
+    EXPECT_TRUE(std::isnan(swiglu[i]) && std::isnan(swiglu_up[i]));
+  }
+}
 
 TEST_P(RowsTest, QuantizedRowsAreNearAndTheirSumsRight) {
   for (const float size : {1e-6f, 1.0f, 3e4f}) {

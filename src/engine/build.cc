@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <future>
 #include <map>
+#include <optional>
+#include <stop_token>
+#include <thread>
 #include <utility>
 #include <variant>
 
@@ -28,7 +30,7 @@ namespace {
 // Rows of logits that a step may give beside one for each reply: prompts whose logprobs are asked
 // for.
 constexpr uint32_t kPromptLogitRows = 64;
-// A twentieth of the machine's memory is left to others before free pages keep what they cache.
+// A twentieth of the machine's memory is left to others.
 constexpr uint64_t kReservedShare = 20;
 
 struct OpenFile {
@@ -151,23 +153,6 @@ Result<MemoryBudget> budget_of(const ops::Program& program, uint32_t declared,
   return budget;
 }
 
-// What the cap holds; a warning when the machine's free memory does not hold even that little.
-Result<Capacity> capacity_within(const MemoryBudget& budget, const EngineOptions& options) {
-  auto capacity = choose_capacity(choose_length(options.max_length, budget.declared),
-                                  {.max_batch = options.max_batch,
-                                   .max_rows = budget.need.cache.step_tokens,
-                                   .classes = budget.need.cache.classes,
-                                   .memory_bytes = budget.need.left_for_kv(budget.limit)});
-  const std::string reason = fmt::format("memory: {}, but {}; what fits: {}", budget.sum(),
-                                         budget.room_text(), budget.what_fits());
-  if (!capacity) return Error{capacity.error().code, reason};
-  if (budget.longest() == 0) {
-    std::string& warning = capacity->length.warning;
-    warning += (warning.empty() ? "" : "; ") + reason;
-  }
-  return capacity;
-}
-
 // Pages on disk, if they are wanted and the folder can be used; else null, and the reason is
 // logged.
 std::unique_ptr<kv::DiskTier> open_disk(const EngineOptions& options, const ops::Program& program,
@@ -244,6 +229,7 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   T9_TRY(const ops::KvType kv_type, parse_kv_type(options.kv_type));
   T9_TRY(const MemoryBudget budget, budget_of(program, declared, options));
   T9_TRY(const Capacity capacity, capacity_within(budget, options));
+  T9_TRY(const ChosenPooling pooling, choose_pooling(options.pooling, open.file));
 
   EngineParts parts;
   parts.loop = loop_options(options, capacity);
@@ -259,22 +245,29 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   backend_options.packed_key = stamp_text(open.file.shard_paths());
   backend_options.log = options.log;
   backend_options.on_read = [&](std::span<const uint8_t> bytes) { open.file.forget(bytes); };
-  // Hashed while the weights are packed: both read the file once.
-  std::future<Result<std::string>> file_hash;
+  // Hashed while the weights are packed: both read the file once. A refusal does not wait for it.
+  std::optional<Result<std::string>> file_hash;
+  std::jthread hashing;
   if (!options.kv_folder.empty()) {
-    file_hash = std::async(std::launch::async, hash_files, open.file.shard_paths());
+    hashing = std::jthread([&file_hash, paths = open.file.shard_paths()](std::stop_token stop) {
+      file_hash = hash_files(paths, stop);
+    });
   }
   T9_TRY(auto backend, cpu::make_backend(program, backend_options));
-  if (file_hash.valid()) {
-    parts.disk = open_disk(options, program, *backend, file_hash.get());
+  if (hashing.joinable()) {
+    hashing.join();
+    parts.disk = open_disk(options, program, *backend, *file_hash);
   }
   if (parts.disk) {
     parts.loop.disk = parts.disk.get();
     parts.loop.backend = backend.get();
     parts.loop.cache_secret = parts.disk->secret();
   }
-  parts.loop.available_memory = [] { return available_memory(); };
-  parts.loop.memory_reserve = memory_limit() / kReservedShare;
+  parts.loop.spare_memory = [cap = static_cast<int64_t>(budget.limit),
+                             reserve = static_cast<int64_t>(memory_limit() / kReservedShare)] {
+    return std::min(cap - static_cast<int64_t>(resident_memory()),
+                    static_cast<int64_t>(available_memory()) - reserve);
+  };
 
   parts.info = std::move(open.info);
   parts.files = open.file.shard_paths();
@@ -284,7 +277,6 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
     parts.info.warning += (parts.info.warning.empty() ? "" : "; ") + usable.warning;
   parts.info.backend = std::string(backend->name());
   parts.info.n_threads = backend_options.n_threads;
-  T9_TRY(const ChosenPooling pooling, choose_pooling(options.pooling, open.file));
   parts.info.pooling = pooling.pooling;
   parts.info.declares_pooling = pooling.declared;
   parts.info.embedding_width = program.state_width();

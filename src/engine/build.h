@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "engine/engine.h"
+#include "engine/memory_budget.h"
 #include "engine/threaded_engine.h"
 #include "gguf/gguf.h"
 #include "kv/cache.h"
@@ -54,6 +55,9 @@ struct CapacityAsked {
   uint64_t memory_bytes = 0;
 };
 Result<Capacity> choose_capacity(Length length, const CapacityAsked& asked);
+// The same for what the budget's limit holds. The warning tells when the machine's free memory does
+// not hold even the least of that; the error also says what would fit.
+Result<Capacity> capacity_within(const MemoryBudget& budget, const EngineOptions& options);
 
 // Parts of an engine that plays options.script_path.
 Result<EngineParts> build_script_parts(const EngineOptions& options);

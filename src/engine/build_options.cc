@@ -101,7 +101,7 @@ Result<Capacity> choose_capacity(Length length, const CapacityAsked& asked) {
   if (n_tokens < std::min(length.max_length, kUsefulLength)) {
     return make_error(ErrorCode::kResourceExhausted,
                       "memory: {} MiB are left for the KV cache beside the weights, enough for {} "
-                      "tokens, expected at least {}; raise --memory or take a smaller model",
+                      "tokens, expected at least {}",
                       memory >> 20, n_tokens, std::min(length.max_length, kUsefulLength));
   }
   Capacity capacity{std::move(cache), std::move(length)};
@@ -111,6 +111,23 @@ Result<Capacity> choose_capacity(Length length, const CapacityAsked& asked) {
         capacity.length.warning.empty() ? "" : "; ", n_tokens, capacity.length.max_length);
     capacity.length.max_length = n_tokens;
   }
+  return capacity;
+}
+
+Result<Capacity> capacity_within(const MemoryBudget& budget, const EngineOptions& options) {
+  auto capacity = choose_capacity(choose_length(options.max_length, budget.declared),
+                                  {.max_batch = options.max_batch,
+                                   .max_rows = budget.need.cache.step_tokens,
+                                   .classes = budget.need.cache.classes,
+                                   .memory_bytes = budget.need.left_for_kv(budget.limit)});
+  if (capacity && budget.longest() > 0) return capacity;
+  const std::string numbers = fmt::format("{}, but {}; what fits: {}", budget.sum(),
+                                          budget.room_text(), budget.what_fits());
+  if (!capacity) {
+    return Error{capacity.error().code, fmt::format("{}; {}", capacity.error().message, numbers)};
+  }
+  std::string& warning = capacity->length.warning;
+  warning += fmt::format("{}memory: {}", warning.empty() ? "" : "; ", numbers);
   return capacity;
 }
 

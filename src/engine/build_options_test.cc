@@ -38,7 +38,40 @@ TEST(BuildOptions, PagesForTheBatchAsFarAsMemoryGoes) {
   const auto none = choose({1000, ""}, 8);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::kResourceExhausted);
-  EXPECT_NE(none.error().message.find("--memory"), std::string::npos);
+  EXPECT_NE(none.error().message.find("enough for 256 tokens"), std::string::npos);
+}
+
+TEST(BuildOptions, ARefusalSaysWhatIsLeftWhatIsNeededAndWhatFits) {
+  constexpr uint64_t kMib = uint64_t{1} << 20;
+  MemoryBudget budget;
+  budget.need = budget.need_q8 = {.weight_bytes = 100 * kMib,
+                                  .cache = {.classes = {{0, kMib}}, .step_tokens = 64}};
+  budget.length = budget.declared = 3200;
+  budget.available = budget.limit = 1000 * kMib;
+  budget.is_capped = true;
+  EngineOptions options;
+  options.max_length = 3200;
+  options.max_batch = 2;
+  const auto enough = capacity_within(budget, options);
+  ASSERT_TRUE(enough);
+  EXPECT_EQ(enough->length.warning, "");
+
+  budget.available = 300 * kMib;  // the cap would do
+  const auto others_have_it = capacity_within(budget, options);
+  ASSERT_TRUE(others_have_it);
+  EXPECT_TRUE(others_have_it->length.warning.starts_with("memory: weights 100 MiB + KV cache"))
+      << others_have_it->length.warning;
+
+  budget.available = 1000 * kMib;
+  budget.limit = 360 * kMib;
+  const auto refused = capacity_within(budget, options);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kResourceExhausted);
+  for (const char* part :
+       {"4 MiB are left for the KV cache", "enough for 128 tokens", "weights 100 MiB + KV cache",
+        "--memory allows 360 MiB", "what fits: "}) {
+    EXPECT_NE(refused.error().message.find(part), std::string::npos) << refused.error().message;
+  }
 }
 
 // Layers with windows cost a long request no more than a short one.

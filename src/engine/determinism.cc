@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 #include <memory>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,7 @@ using Replies = std::vector<std::vector<TokenId>>;
 // One greedy request and one that is sampled with a seed.
 constexpr float kTemperatures[] = {0.0f, 0.9f};
 constexpr uint64_t kSeed = 20260504;
-constexpr uint32_t kNeighbours = 7;
+constexpr uint32_t kNeighbours[] = {1, 3, 7};
 constexpr uint32_t kPercentCached[] = {0, 25, 50, 99};
 constexpr uint32_t kSlices[] = {64, 512, 2048};
 
@@ -41,8 +42,8 @@ class Trial {
     prompt_ = make_prompt(*engine, 0);
     T9_TRY(expected_, ask(*engine, prompt_));
     T9_TRY(again_with_cache(*engine));
-    T9_TRY(beside_others(*engine));
     engine.reset();
+    for (const uint32_t n : kNeighbours) T9_TRY(beside_others(n));
     T9_TRY(in_other_shapes());
     if (!plan_.disk_folder.empty()) T9_TRY(after_a_restart());
     return equal_;
@@ -67,8 +68,10 @@ class Trial {
     std::promise<Status> done;
   };
 
-  Result<std::shared_ptr<Pending>> submit(Engine& engine, std::vector<TokenId> prompt,
-                                          float temperature) const {
+  // on_tokens: told how many there are, on the engine's thread, until the reply ends; may be null.
+  Result<std::shared_ptr<Pending>> submit(
+      Engine& engine, std::vector<TokenId> prompt, float temperature,
+      std::function<void(size_t n_tokens)> on_tokens = nullptr) const {
     GenerateRequest request;
     request.prompt = std::move(prompt);
     request.max_tokens = plan_.n_reply;
@@ -76,8 +79,9 @@ class Trial {
     request.sampling.temperature = temperature;
     request.sampling.seed = kSeed;
     auto pending = std::make_shared<Pending>();
-    T9_TRY(engine.submit(std::move(request), [pending](Event&& event) {
+    T9_TRY(engine.submit(std::move(request), [pending, on_tokens](Event&& event) {
       for (const TokenInfo& info : event.tokens) pending->tokens.push_back(info.id);
+      if (on_tokens) on_tokens(pending->tokens.size());
       if (!event.finish) return;
       pending->done.set_value(event.finish->error ? Status(*event.finish->error) : Status());
     }));
@@ -130,24 +134,33 @@ class Trial {
     return {};
   }
 
-  Status beside_others(Engine& engine) {
-    std::vector<std::shared_ptr<Pending>> others;
-    for (uint32_t i = 1; i <= kNeighbours; ++i) {
-      T9_TRY(auto other, submit(engine, make_prompt(engine, i), 0.7f));
-      others.push_back(std::move(other));
-    }
-    std::vector<std::shared_ptr<Pending>> ours;
-    for (const float temperature : kTemperatures) {
-      T9_TRY(auto pending, submit(engine, prompt_, temperature));
-      ours.push_back(std::move(pending));
-    }
+  // The others arrive while ours is written, each at a token that is drawn; at 0 it is there
+  // before.
+  Status beside_others(uint32_t n_others) {
+    T9_TRY(auto engine, Engine::create(options_));
+    std::mt19937 random(n_others);
     Replies replies;
-    for (const auto& pending : ours) {
-      T9_TRY(pending->done.get_future().get());
-      replies.push_back(pending->tokens);
+    for (const float temperature : kTemperatures) {
+      std::vector<size_t> arrivals;
+      for (uint32_t i = 0; i < n_others; ++i) arrivals.push_back(random() % plan_.n_reply);
+      std::ranges::sort(arrivals);
+      std::vector<Result<std::shared_ptr<Pending>>> others;
+      const auto arrive = [&](size_t n_tokens) {
+        while (others.size() < n_others && arrivals[others.size()] <= n_tokens) {
+          const auto salt = static_cast<uint32_t>(others.size()) + 1;
+          others.push_back(submit(*engine, make_prompt(*engine, salt), 0.7f));
+        }
+      };
+      arrive(0);
+      T9_TRY(const auto ours, submit(*engine, prompt_, temperature, arrive));
+      T9_TRY(ours->done.get_future().get());
+      replies.push_back(ours->tokens);
+      for (auto& other : others) {
+        T9_TRY(const auto pending, std::move(other));
+        T9_TRY(pending->done.get_future().get());
+      }
     }
-    for (const auto& other : others) T9_TRY(other->done.get_future().get());
-    compare(engine, fmt::format("beside {} others", kNeighbours), replies);
+    compare(*engine, fmt::format("beside {} other{}", n_others, n_others == 1 ? "" : "s"), replies);
     return {};
   }
 

@@ -26,10 +26,11 @@ std::string digest(const State& state) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-Status add_file(const std::string& path, XXH3_state_t* state, std::vector<char>* block) {
+Status add_file(const std::string& path, const std::stop_token& stop, XXH3_state_t* state,
+                std::vector<char>* block) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   ssize_t n = fd < 0 ? -1 : 1;
-  while (n > 0) {
+  while (n > 0 && !stop.stop_requested()) {
     do {
       n = ::read(fd, block->data(), block->size());
     } while (n < 0 && errno == EINTR);
@@ -37,16 +38,17 @@ Status add_file(const std::string& path, XXH3_state_t* state, std::vector<char>*
   }
   const int code = errno;
   if (fd >= 0) ::close(fd);
+  if (stop.stop_requested()) return make_error(ErrorCode::kCancelled, "{}: not read on", path);
   if (n < 0) return make_error(ErrorCode::kIo, "{}: cannot read it: {}", path, std::strerror(code));
   return {};
 }
 
 }  // namespace
 
-Result<std::string> hash_files(const std::vector<std::string>& paths) {
+Result<std::string> hash_files(const std::vector<std::string>& paths, std::stop_token stop) {
   const State state = new_state();
   std::vector<char> block(kBlock);
-  for (const std::string& path : paths) T9_TRY(add_file(path, state.get(), &block));
+  for (const std::string& path : paths) T9_TRY(add_file(path, stop, state.get(), &block));
   return digest(state);
 }
 

@@ -24,6 +24,14 @@ TEST(FileIdentity, OtherRotationsAreAnotherModel) {
   EXPECT_NE(hash_ropes(plain), hash_ropes({{.inv_freq = {1.0, 0.1}, .magnitude = 1.5f}}));
 }
 
+TEST(FileIdentity, IsLeftUndoneWhenNobodyWaitsForIt) {
+  std::stop_source stop;
+  stop.request_stop();
+  const auto hash = hash_files({"/dev/zero"}, stop.get_token());  // would never end
+  ASSERT_FALSE(hash);
+  EXPECT_EQ(hash.error().code, ErrorCode::kCancelled);
+}
+
 TEST(FileIdentity, AFileThatCannotBeReadIsNamed) {
   const auto hash = hash_files({"/no/such/file"});
   ASSERT_FALSE(hash);

@@ -1,6 +1,7 @@
 #include "engine/model_executor.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 #include "sampling/logprobs.h"
@@ -131,18 +132,23 @@ Result<SliceOutcome> ModelExecutor::outcome_of(const sched::Slice& slice,
     return outcome;
   }
   const TokenId id = *sampled;
-  if (id < 0 && sequence.masking) {
-    // Every continuation is forbidden: what is there stays true to the rules, and is cut.
-    const bool whole = sequence.masking->constraint->can_end();
-    outcome.next.finish = {.reason = whole ? FinishReason::kStop : FinishReason::kLength};
-    return outcome;
-  }
   if (id < 0) {
+    const bool any =
+        std::ranges::any_of(last.first(n_tokens_), [](float x) { return std::isfinite(x); });
+    if (any && sequence.masking) {
+      // Every continuation is forbidden: what is there stays true to the rules, and is cut.
+      const bool whole = sequence.masking->constraint->can_end();
+      outcome.next.finish = {.reason = whole ? FinishReason::kStop : FinishReason::kLength};
+      return outcome;
+    }
     // This request's own misfortune (a broken weight, a bias against everything); the others go on.
     outcome.next.finish = {
         .reason = FinishReason::kError,
-        .error = make_error(ErrorCode::kInternal,
-                            "the model's logits hold no number to choose a token by")};
+        .error = make_error(
+            ErrorCode::kInternal, "no token can be chosen behind token {}: {}",
+            slice.n_past + slice.tokens.size(),
+            any ? "the request allows none of them"
+                : "the model computed no finite numbers; its file is damaged, or they overflow")};
     return outcome;
   }
   sequence.output.push_back(id);

@@ -196,14 +196,21 @@ TEST(ModelExecutor, BrokenLogitsEndTheirOwnRequest) {
   ExecutorFixture f;
   f.executor->start(1, f.greedy, 0);
   f.executor->start(2, f.greedy, 0);
+  GenerateRequest with_rules = f.greedy;
+  with_rules.rules = std::make_shared<FakeRules>(0b111u, std::vector<TokenId>{});
+  f.executor->start(3, with_rules, 0);
   const std::vector<TokenId> tokens = {0};
   const float nan = std::nanf("");
-  f.backend->logits = {nan, nan, nan, 1, 0, 0, 1, 0};
+  f.backend->logits = {nan, nan, nan, 1, 0, 0, 1, 0, nan, nan, nan, nan};
   const auto outcomes = f.executor->step(
       std::vector<sched::Slice>{{.id = 1, .tokens = tokens, .n_past = 4, .samples = true},
-                                {.id = 2, .tokens = tokens, .n_past = 4, .samples = true}});
+                                {.id = 2, .tokens = tokens, .n_past = 4, .samples = true},
+                                {.id = 3, .tokens = tokens, .n_past = 4, .samples = true}});
   ASSERT_TRUE(outcomes);
   EXPECT_EQ((*outcomes)[0].next.finish->reason, FinishReason::kError);
+  EXPECT_EQ((*outcomes)[2].next.finish->reason, FinishReason::kError);
+  const std::string& why = (*outcomes)[0].next.finish->error->message;
+  EXPECT_NE(why.find("token 5: the model computed no finite numbers"), std::string::npos) << why;
   EXPECT_EQ((*outcomes)[1].next.tokens[0].id, 2);
 }
 

@@ -19,7 +19,7 @@ Offload::Offload(kv::Cache* cache, kv::DiskTier* tier, ops::Backend* backend)
 
 bool Offload::begin(uint64_t request, std::span<const kv::TokenId> prompt) {
   {
-    const kv::Lease known = cache_->pin_prefix(prompt);
+    const kv::Lease known = cache_->match_prefix(prompt);
     const size_t n_known = size_t{known.n_cached()} / kv::kPageTokens * kv::kPageTokens;
     if (tier_->n_known(known.chain(), prompt.subspan(n_known)) == 0) return false;
   }
@@ -32,7 +32,7 @@ bool Offload::begin(uint64_t request, std::span<const kv::TokenId> prompt) {
 // the front one has gone.
 bool Offload::start_front() {
   const Waiting& front = waiting_.front();
-  lease_ = cache_->pin_prefix(front.prompt);
+  lease_ = cache_->match_prefix(front.prompt);
   const size_t n_known = size_t{lease_->n_cached()} / kv::kPageTokens * kv::kPageTokens;
   const auto rest = std::span(front.prompt).subspan(n_known);
   if (tier_->n_known(lease_->chain(), rest) == 0) {
@@ -112,13 +112,27 @@ void Offload::hand_on(size_t n_max) {
   for (size_t i = 0; i < n_max && can_hand_on(); ++i) {
     const auto page = cache_->next_whole_page();
     if (!page) return;
-    if (tier_->knows(page->key)) continue;
+    if (tier_->knows(page->key) || fills_hole_before(*page)) continue;
     kv::PageName name{page->parent, page->key, {}};
     std::ranges::copy(page->tokens, name.tokens.begin());
     std::vector<uint8_t> bytes(backend_->page_bytes());
     backend_->read_page(page->page, bytes);
     tier_->store(name, std::move(bytes));
   }
+}
+
+// What is missing on disk before the page (a write failed, or it was evicted) goes down first, if
+// it is still in memory; without it the page would never be found. False: nothing is missing.
+bool Offload::fills_hole_before(const kv::Cache::WholePage& page) {
+  if (tier_->knows(page.parent)) return false;
+  std::vector<kv::Cache::WholePage> missing = {page};
+  while (!tier_->knows(missing.back().parent)) {
+    const auto before = cache_->whole_page(missing.back().parent);
+    if (!before) return true;
+    missing.push_back(*before);
+  }
+  for (const kv::Cache::WholePage& next : missing) cache_->list_next(next);
+  return true;
 }
 
 void Offload::drain(std::chrono::steady_clock::time_point until) {

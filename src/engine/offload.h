@@ -54,6 +54,7 @@ class Offload {
   bool take(const kv::DiskStore::Found& found);
   bool finish_front(std::vector<uint64_t>* ready);
   void hand_on(size_t n_max);
+  bool fills_hole_before(const kv::Cache::WholePage& page);
 
   kv::Cache* cache_;
   kv::DiskTier* tier_;

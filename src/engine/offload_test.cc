@@ -8,6 +8,7 @@
 #include <numeric>
 #include <random>
 
+#include "base/testing/file_size_limit.h"
 #include "base/testing/temp_folder.h"
 #include "engine/model_executor.h"
 #include "engine/step_loop.h"
@@ -27,7 +28,8 @@ struct Process {
       : tokenizer(tokenizer::make_byte_tokenizer()) {
     auto store = kv::DiskStore::open({folder, cap, "fake", kPageBytes});
     EXPECT_TRUE(store);
-    tier = std::make_unique<kv::DiskTier>(*std::move(store), kPageBytes, nullptr);
+    tier = std::make_unique<kv::DiskTier>(*std::move(store), kPageBytes, nullptr,
+                                          std::chrono::nanoseconds(0));
     executor.emplace(std::make_unique<testing::FakeBackend>(n_pages, kOffloadVocab), kOffloadVocab,
                      static_cast<uint32_t>(tokenizer->size()));
     copier.emplace(&executor->backend());
@@ -183,6 +185,32 @@ TEST(Offload, PagesThatDoNotFitInMemoryAreComputed) {
   p.run();
   p.expect_twin(a);
   p.expect_twin(b);
+}
+
+// A conversation that goes on behind pages that were lost: those go down first.
+TEST(Offload, WhatAFullDiskDidNotTakeIsWrittenOnceItCan) {
+  const TempFolder folder;
+  std::vector<TokenId> turn = prompt_of(300);
+  {
+    Process p(folder.path());
+    {
+      const FileSizeLimit full(1000);
+      const RequestId id = p.ask(turn);
+      p.run();
+      p.loop->drain_to_disk(std::chrono::steady_clock::now() + std::chrono::seconds(20));
+      turn.insert(turn.end(), p.replies[id].begin(), p.replies[id].end());
+    }
+    EXPECT_EQ(p.tier->stats().n_stored, 0u);
+    EXPECT_FALSE(p.tier->stats().writes);
+    turn.resize(turn.size() + 64, 'x');
+    p.ask(turn);
+    p.run();
+  }
+  Process p(folder.path());
+  const RequestId id = p.ask(turn);
+  p.run();
+  p.expect_twin(id);
+  EXPECT_GE(p.usages[id].cached.disk, turn.size() - kv::kPageTokens);
 }
 
 // A prompt's pages are pinned while the rest of them comes; a running one needs that memory.

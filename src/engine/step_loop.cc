@@ -9,8 +9,10 @@
 namespace tempo9::engine {
 namespace {
 
-// How often the machine's memory is looked at: reading it takes tens of microseconds.
+// How often the memory that is left is looked at, which takes tens of microseconds: others take
+// and give it, and what this process takes beside pages is not counted.
 constexpr uint64_t kStepsBetweenLooks = 64;
+constexpr uint64_t kGrowthBetweenLooks = uint64_t{16} << 20;
 
 }  // namespace
 
@@ -188,8 +190,9 @@ std::optional<Clock::Nanoseconds> StepLoop::step() {
       schedule(id);
     }
   }
-  if (n_steps_ % kStepsBetweenLooks == 0) {
-    relieve_memory();
+  if (n_steps_ % kStepsBetweenLooks == 0 ||
+      cache_.resident_bytes() >= resident_at_look_ + kGrowthBetweenLooks) {
+    look_at_memory();
   }
   const std::span<const sched::Slice> slices = scheduler_.plan();
   if (slices.empty()) {
@@ -258,17 +261,21 @@ void StepLoop::rest() {
   if (offload_) {
     offload_->poll();
   }
-  relieve_memory();
+  look_at_memory();
 }
 
-void StepLoop::relieve_memory() {
-  if (!options_.available_memory) {
+void StepLoop::look_at_memory() {
+  if (!options_.spare_memory) {
     return;
   }
-  const uint64_t available = options_.available_memory();
-  const bool is_short = available < options_.memory_reserve;
-  cache_.set_thrifty(is_short);
-  if (is_short) cache_.give_back(options_.memory_reserve - available);
+  int64_t spare = options_.spare_memory();
+  cache_.set_thrifty(spare < 0);
+  if (spare < 0) spare += static_cast<int64_t>(cache_.give_back(static_cast<uint64_t>(-spare)));
+  resident_at_look_ = cache_.resident_bytes();
+  const int64_t limit = static_cast<int64_t>(resident_at_look_) + spare;
+  // One request can always go on: its memory was there at the start.
+  const uint64_t least = kv::sequence_bytes(options_.cache, options_.max_length);
+  cache_.set_limit(std::max(least, static_cast<uint64_t>(std::max<int64_t>(limit, 0))));
 }
 
 void StepLoop::drain_to_disk(std::chrono::steady_clock::time_point until) {
@@ -283,7 +290,7 @@ Stats StepLoop::stats() const {
           .n_steps = n_steps_,
           .n_preemptions = scheduler_.n_preemptions(),
           .kv_bytes = cache_.memory_bytes(),
-          .held_kv_bytes = cache_.memory_bytes() - cache_.free_bytes(),
+          .held_kv_bytes = cache_.needed_bytes(),
           .resident_kv_bytes = cache_.resident_bytes()};
 }
 

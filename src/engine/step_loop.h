@@ -29,10 +29,9 @@ struct StepLoopOptions {
   // Pages on disk; null: none. Both outlive the loop.
   kv::DiskTier* disk = nullptr;
   ops::Backend* backend = nullptr;  // whose pages they are
-  // What the machine has left. Below memory_reserve the memory of free pages goes back, so that
-  // what is cached never presses on what others need. Null: never short.
-  std::function<uint64_t()> available_memory = nullptr;
-  uint64_t memory_reserve = 0;
+  // Bytes that the process may still take; below 0 so many should go back. Pages grow by no more,
+  // but for those of one request; free ones go back first. Null: the cache's own limit is all.
+  std::function<int64_t()> spare_memory = nullptr;
   // Told of each request when its prompt has been looked up.
   std::function<void(const CacheReport&)> on_report = nullptr;
   const Clock* clock = nullptr;  // tells how long things take; null: slices are not sized by time
@@ -60,7 +59,7 @@ class StepLoop {
   void rest();
   // rest() would have something to do at once; and in a while.
   bool is_restless() const { return offload_ && offload_->can_hand_on(); }
-  bool may_give_back() const { return options_.available_memory && cache_.n_warm_pages() > 0; }
+  bool may_give_back() const { return options_.spare_memory && cache_.n_warm_pages() > 0; }
   // Writes what is computed and not on disk yet, until then at most.
   void drain_to_disk(std::chrono::steady_clock::time_point until);
 
@@ -96,7 +95,7 @@ class StepLoop {
   void fail_step(std::span<const sched::Slice> slices, const Error& error);
   void drop(RequestId id);
   void schedule(RequestId id);
-  void relieve_memory();
+  void look_at_memory();
   void remember(Active* active);
   void report_lookup(RequestId id, Active* active);
   Clock::Nanoseconds now() const {
@@ -112,6 +111,7 @@ class StepLoop {
   CacheReporter reporter_;
   std::unordered_map<RequestId, std::unique_ptr<Active>> active_;
   uint64_t n_steps_ = 0;
+  uint64_t resident_at_look_ = 0;  // of the cache, when the memory was last looked at
 };
 
 }  // namespace tempo9::engine

@@ -121,10 +121,9 @@ TEST(StepLoop, AReplyWithItsUsageAndSeed) {
 
 TEST(StepLoop, MemoryOfFreePagesGoesBackWhenTheMachineIsShort) {
   LoopFixture f;
-  uint64_t available = 100;
+  int64_t spare = 1000;
   StepLoopOptions options{{}, {.n_pages = 64, .classes = {{0, 10}}}, 256, {1, 2}};
-  options.available_memory = [&] { return available; };
-  options.memory_reserve = 50;
+  options.spare_memory = [&] { return spare; };
   StepLoop loop(options, f.tokenizer.get(), &f.executor, &f.copier);
   GenerateRequest request = ascii_request(std::vector<TokenId>(200, 'a'), 1.0f, 4);
   uint32_t n_cached = 0;
@@ -136,12 +135,55 @@ TEST(StepLoop, MemoryOfFreePagesGoesBackWhenTheMachineIsShort) {
   loop.rest();
   ask(102);
   EXPECT_EQ(n_cached, 199u);
-  available = 15;  // 35 are missing: four of the eight pages
+  spare = -35;  // four of the eight pages
   loop.rest();
-  available = 100;
+  spare = 1000;
   ask(103);
   EXPECT_EQ(n_cached, 128u);
   EXPECT_TRUE(loop.may_give_back());
+}
+
+// The cap would allow 64 pages; the machine has room for 30, and then for less than is running.
+TEST(StepLoop, MemoryReallyLeftBoundsAdmissionAndGrowth) {
+  LoopFixture f;
+  constexpr uint64_t kPage = uint64_t{1} << 20;
+  StepLoopOptions options{
+      {.max_batch = 16, .max_rows = 64}, {.n_pages = 64, .classes = {{0, kPage}}}, 256, {1, 2}};
+  int64_t left = 30 * kPage;  // for pages
+  StepLoop* loop = nullptr;
+  options.spare_memory = [&] {
+    return left - static_cast<int64_t>(loop->stats().resident_kv_bytes);
+  };
+  StepLoop owned(options, f.tokenizer.get(), &f.executor, &f.copier);
+  loop = &owned;
+  std::map<RequestId, std::vector<TokenId>> replies;
+  std::map<RequestId, GenerateRequest> requests;
+  for (RequestId id = 1; id <= 16; ++id) {
+    const auto first = static_cast<TokenId>(id);
+    requests[id] = ascii_request(std::vector<TokenId>(150, first), 1.0f, 100);
+    requests[id].ignore_eos = true;
+    loop->submit(id, requests[id], 1, [&replies, id](Event&& event) {
+      for (const TokenInfo& info : event.tokens) replies[id].push_back(info.id);
+    });
+  }
+  uint64_t peak = 0;
+  int n_steps = 0;
+  for (; !loop->is_idle(); ++n_steps) {
+    loop->step();
+    const Status status = loop->check_integrity();
+    ASSERT_TRUE(status) << status.error().message;
+    peak = std::max(peak, loop->stats().resident_kv_bytes);
+    if (n_steps == 150) left = 12 * kPage;
+    if (n_steps > 150 + 64) {
+      ASSERT_LE(loop->stats().resident_kv_bytes, 12 * kPage);
+    }
+  }
+  EXPECT_GT(n_steps, 300);
+  EXPECT_GT(peak, 20 * kPage);
+  EXPECT_LE(peak, 30 * kPage);
+  for (const auto& [id, request] : requests) {
+    EXPECT_EQ(replies[id], testing::alone(request, 1, 256, kLoopVocab, *f.tokenizer).tokens);
+  }
 }
 
 TEST(StepLoop, TheContextsEndIsALength) {  // B55

@@ -28,6 +28,7 @@ Lease::~Lease() {
 
 uint32_t Lease::n_cached() const { return cached().total(); }
 CachedTokens Lease::cached() const { return cache_->tables_[table_].cached; }
+void Lease::use() { cache_->use(cache_->tables_[table_]); }
 PrefixKey Lease::chain() const { return cache_->tables_[table_].chain; }
 std::span<const PageId> Lease::pages() const { return cache_->tables_[table_].pages; }
 bool Lease::extend(uint32_t n_tokens) { return cache_->extend(&cache_->tables_[table_], n_tokens); }
@@ -48,9 +49,10 @@ Cache::Cache(CacheOptions options, const HashKey& secret, PageCopier* copier)
     all_parts_ = static_cast<Parts>(all_parts_ | 1u << c);
   }
   if (options_.memory_bytes == 0) options_.memory_bytes = page_bytes_ * options_.n_pages;
+  limit_bytes_ = options_.memory_bytes;
 }
 
-Lease Cache::match_prefix(std::span<const TokenId> tokens, uint32_t limit, bool counts) {
+Lease Cache::match_prefix(std::span<const TokenId> tokens, uint32_t limit) {
   tokens = tokens.first(std::min<size_t>(tokens.size(), limit));
   const uint32_t index = new_table();
   Table& table = tables_[index];
@@ -68,29 +70,31 @@ Lease Cache::match_prefix(std::span<const TokenId> tokens, uint32_t limit, bool 
     table.pages.resize(n_pages);
     table.chain = n_pages > 0 ? contents_[table.pages.back()].key : PrefixKey{};
   }
-  for (const PageId page : table.pages) {
-    count_hit(&table, page, kPageTokens, counts);
-    pool_.hold(page);
-  }
   table.n_committed = static_cast<uint32_t>(n_pages) * kPageTokens;
+  for (size_t i = 0; i < n_pages; ++i) {
+    hit(&table, table.pages[i], kPageTokens);
+    need_at(table, i, +1);
+  }
   find_tail(&table, tokens.subspan(table.n_committed));
   if (table.tail_source != kNoPage) {
-    count_hit(&table, table.tail_source, table.n_tail, counts);
-    pool_.hold(table.tail_source);
+    hit(&table, table.tail_source, table.n_tail);
+    need_all(table.tail_source, +1);
   }
-  if (counts) mark_border(table, table.n_committed);
   return Lease(this, index);
 }
 
-void Cache::count_hit(Table* table, PageId page, uint32_t n_tokens, bool counts) {
+void Cache::hit(Table* table, PageId page, uint32_t n_tokens) {
   CachedTokens& cached = table->cached;
-  bool& from_disk = contents_[page].from_disk;
-  if (from_disk) {
-    cached.disk += n_tokens;
-    from_disk = !counts;
-  } else {
-    (pool_.is_free(page) ? cached.ram : cached.live) += n_tokens;
-  }
+  (contents_[page].from_disk ? cached.disk
+   : pool_.is_free(page)     ? cached.ram
+                             : cached.live) += n_tokens;
+  pool_.hold(page);
+}
+
+void Cache::use(const Table& table) {
+  for (const PageId page : table.pages) contents_[page].from_disk = false;
+  if (table.tail_source != kNoPage) contents_[table.tail_source].from_disk = false;
+  mark_border(table, table.n_committed);
 }
 
 PageId Cache::find_full(const PrefixKey& parent, std::span<const TokenId> tokens,
@@ -133,8 +137,10 @@ void Cache::close(uint32_t table_index) {
   Table& table = tables_[table_index];
   mark_border(table, table.n_committed);
   if (table.tail_source != kNoPage) {
+    need_all(table.tail_source, -1);
     pool_.release(table.tail_source, contents_[table.tail_source].n_tokens > 0);
   }
+  for (size_t i = 0; i < table.pages.size(); ++i) need_at(table, i, -1);
   // Last page first: a prefix is worth more than what follows it, and is evicted after it.
   for (auto it = table.pages.rbegin(); it != table.pages.rend(); ++it) {
     pool_.release(*it, contents_[*it].n_tokens > 0);
@@ -155,6 +161,13 @@ std::optional<Cache::WholePage> Cache::next_whole_page() {
   return std::nullopt;
 }
 
+std::optional<Cache::WholePage> Cache::whole_page(const PrefixKey& key) const {
+  const auto it = full_pages_.find(key);
+  if (it == full_pages_.end() || !is_whole(it->second)) return std::nullopt;
+  const Content& content = contents_[it->second];
+  return WholePage{it->second, content.parent, key, content.span()};
+}
+
 bool Cache::extend(Table* table, uint32_t n_tokens) {
   const uint64_t n_wanted = pages_for(n_tokens);
   if (n_wanted <= table->pages.size()) return true;
@@ -170,13 +183,17 @@ bool Cache::extend(Table* table, uint32_t n_tokens) {
   if (takes_source) {
     const PageId source = std::exchange(table->tail_source, kNoPage);
     forget(source);
+    need_all(source, -1);
     table->pages.push_back(source);
+    need_at(*table, table->pages.size() - 1, +1);
   }
   while (table->pages.size() < n_wanted) {
     const PageId page = take_page();  // while the source still counts as needed
     table->pages.push_back(page);
+    need_at(*table, table->pages.size() - 1, +1);
     if (const PageId source = std::exchange(table->tail_source, kNoPage); source != kNoPage) {
       copier_->copy_page(source, page, table->n_tail);
+      need_all(source, -1);
       pool_.release(source, contents_[source].n_tokens > 0);
     }
   }
@@ -188,7 +205,9 @@ void Cache::wait_for(PageId page, PageId equal) {
   for (Table& table : tables_) {
     if (table.tail_source != page) continue;
     pool_.hold(equal);
+    need_all(equal, +1);
     table.tail_source = equal;
+    need_all(page, -1);
     pool_.release(page, true);
   }
 }
@@ -211,8 +230,10 @@ void Cache::commit(Table* table, std::span<const TokenId> tokens, Origin origin)
         if (pool_.n_holders(page) > 1) wait_for(page, known);
         move_parts(page, known);
         forget(page);
+        need_at(*table, index, -1);
         pool_.release(page, false);
         page = known;
+        need_at(*table, index, +1);
       } else {
         learn(page, table->chain, page_tokens, origin);
       }
@@ -220,7 +241,7 @@ void Cache::commit(Table* table, std::span<const TokenId> tokens, Origin origin)
     } else {
       learn(page, table->chain, page_tokens, origin);
     }
-    table->n_committed = begin + n;
+    advance(table, begin + n);
   }
   if (table->fork > 0 && table->n_committed >= table->fork) {
     mark_border(*table, std::exchange(table->fork, 0));

@@ -84,6 +84,8 @@ class Lease {
   // Tokens of the prompt that need not be computed.
   uint32_t n_cached() const;
   CachedTokens cached() const;
+  // A request goes on from what was found: what came from disk counts as in memory from now on.
+  void use();
   // Page i holds positions [32 i, 32 i + 32).
   std::span<const PageId> pages() const;
   // Makes the pages cover n_tokens positions. False, and nothing has changed, when too little is
@@ -114,7 +116,8 @@ class Lease {
 //  when it is full;
 //    keys in that index are unique, and each key is the hash of the page's tokens after its parent;
 //  - whole committed pages of a table chain: each one's parent is the key of the one before;
-//  - a part that a sequence needs has memory, and all parts together take no more than they may.
+//  - a part that a sequence needs has memory, and all parts together take no more than they may;
+//  - what is counted as needed is what the tables say.
 // Threads: one (the engine's).
 class Cache {
  public:
@@ -127,14 +130,11 @@ class Cache {
   Cache& operator=(const Cache&) = delete;
 
   // Finds the longest known prefix of tokens, at most limit of them, and pins it: one walk. A hit
-  // may end inside a page: that part is copied when the lease is first extended.
-  Lease match_prefix(std::span<const TokenId> tokens, uint32_t limit) {
-    return match_prefix(tokens, limit, /*counts=*/true);
-  }
-  // The same for someone who brings pages in for a request that is still to come: what it finds is
-  // not counted as used.
-  Lease pin_prefix(std::span<const TokenId> tokens) {
-    return match_prefix(tokens, static_cast<uint32_t>(tokens.size()), /*counts=*/false);
+  // may end inside a page: that part is copied when the lease is first extended. Nothing is counted
+  // as used before Lease::use(): whoever looks may have to wait, or only bring pages in for others.
+  Lease match_prefix(std::span<const TokenId> tokens, uint32_t limit);
+  Lease match_prefix(std::span<const TokenId> tokens) {
+    return match_prefix(tokens, static_cast<uint32_t>(tokens.size()));
   }
 
   uint32_t n_pages() const { return pool_.n_pages(); }
@@ -143,8 +143,15 @@ class Cache {
   uint64_t memory_bytes() const { return options_.memory_bytes; }  // that all parts may take
   // Memory that the parts of all pages take.
   uint64_t resident_bytes() const { return resident_bytes_; }
-  // Memory that no sequence needs: sequences may still take so much.
-  uint64_t free_bytes() const;
+  // Of that, what sequences need; and what they may still take.
+  uint64_t needed_bytes() const {
+    return uint64_t{pool_.n_pages() - pool_.n_free()} * full_bytes_ + needed_window_bytes_;
+  }
+  uint64_t free_bytes() const { return limit_bytes_ - std::min(limit_bytes_, needed_bytes()); }
+
+  // For now all parts may take so much, at most memory_bytes(). What sequences need stays, also
+  // where that is more.
+  void set_limit(uint64_t n_bytes) { limit_bytes_ = std::min(n_bytes, options_.memory_bytes); }
 
   // Gives up to n bytes of memory that no sequence needs back: parts that windows have passed by,
   // pages without content, then the oldest. Returns how much.
@@ -162,6 +169,10 @@ class Cache {
   };
   void set_lists_whole_pages(bool lists) { lists_whole_pages_ = lists; }
   std::optional<WholePage> next_whole_page();
+  // A page by its key, if it is there with all its parts.
+  std::optional<WholePage> whole_page(const PrefixKey& key) const;
+  // It is the next one in the list, once more.
+  void list_next(const WholePage& page) { whole_pages_.emplace_front(page.page, page.key); }
   size_t n_listed_whole_pages() const { return whole_pages_.size(); }
 
   Status check_integrity() const;
@@ -177,7 +188,7 @@ class Cache {
     PrefixKey key;     // with this page; full pages only
     PageId next_sibling = kNoPage;
     PageId previous_sibling = kNoPage;
-    bool from_disk = false;  // and nobody has hit it yet
+    bool from_disk = false;  // and nobody has used it yet
     // A sequence ended or forked within the windows that reach over this page: its parts stay as
     // long as the page.
     bool is_border = false;
@@ -195,13 +206,13 @@ class Cache {
     uint32_t fork = 0;  // tokens that others know, though not all parts are there any more
   };
 
-  Lease match_prefix(std::span<const TokenId> tokens, uint32_t limit, bool counts);
   uint32_t new_table();
   void close(uint32_t table_index);
   bool extend(Table* table, uint32_t n_tokens);
   void commit(Table* table, std::span<const TokenId> tokens, Origin origin);
   void wait_for(PageId page, PageId equal);
-  void count_hit(Table* table, PageId page, uint32_t n_tokens, bool counts);
+  void hit(Table* table, PageId page, uint32_t n_tokens);
+  void use(const Table& table);
   PageId find_full(const PrefixKey& parent, std::span<const TokenId> tokens, PrefixKey* key) const;
   void find_tail(Table* table, std::span<const TokenId> tokens) const;
   PageId take_page();
@@ -216,7 +227,11 @@ class Cache {
     return first_needed(page_class, table.n_committed);
   }
   uint64_t missing_bytes(const Table& table, uint32_t n_tokens) const;
-  std::vector<Parts> needed_parts() const;
+  void need(PageId page, size_t page_class, int change);
+  void need_all(PageId page, int change);
+  void need_at(const Table& table, size_t index, int change);
+  void advance(Table* table, uint32_t n_committed);
+  Parts needed_parts(PageId page) const;
   void mark_border(const Table& table, size_t n_tokens);
   uint64_t drop_passed(uint64_t n_bytes, bool borders_too, PageId filling = kNoPage);
   uint64_t drop(PageId page, size_t page_class);
@@ -227,6 +242,7 @@ class Cache {
   void learn(PageId page, const PrefixKey& parent, std::span<const TokenId> tokens, Origin origin);
   void forget(PageId page);
   Status check_contents() const;
+  Status check_needs() const;
   Status check_memory() const;
   Status check_tables() const;
 
@@ -236,9 +252,15 @@ class Cache {
   PagePool pool_;
   std::vector<Content> contents_;
   std::vector<Parts> parts_;                  // of each page
+  uint64_t limit_bytes_ = 0;                  // at most options_.memory_bytes
   uint64_t page_bytes_ = 0, full_bytes_ = 0;  // of a whole page, and of its parts without window
   Parts all_parts_ = 0;
   uint64_t resident_bytes_ = 0;
+  // With windows: by page and class, how many sequences need the part (of classes with a window
+  // only); and the bytes of those that any needs.
+  using Needs = std::array<uint16_t, kMaxPageClasses>;
+  std::vector<Needs> n_needing_;
+  uint64_t needed_window_bytes_ = 0;
   bool is_thrifty_ = false;
   std::unordered_map<PrefixKey, PageId, PrefixKeyHash> full_pages_;   // by key
   std::unordered_map<PrefixKey, PageId, PrefixKeyHash> first_child_;  // by parent

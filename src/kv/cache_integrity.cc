@@ -20,13 +20,35 @@ Status Cache::check_integrity() const {
   return check_tables();
 }
 
+// What is counted of needs, from the tables.
+Status Cache::check_needs() const {
+  std::vector<Needs> expected(n_needing_.size(), Needs{});
+  uint64_t n_bytes = 0;
+  for (size_t c = 0; has_windows() && c < options_.classes.size(); ++c) {
+    if (options_.classes[c].window == 0) continue;
+    for (const Table& table : tables_) {
+      for (size_t i = first_needed(table, c); i < table.pages.size(); ++i) {
+        ++expected[table.pages[i]][c];
+      }
+      if (table.tail_source != kNoPage) ++expected[table.tail_source][c];
+    }
+    for (const Needs& needs : expected) n_bytes += needs[c] > 0 ? options_.classes[c].bytes : 0;
+  }
+  if (expected != n_needing_ || n_bytes != needed_window_bytes_) {
+    return make_error(ErrorCode::kInternal,
+                      "kv cache: windows need {} bytes (counted {}), or others than are counted",
+                      n_bytes, needed_window_bytes_);
+  }
+  return {};
+}
+
 Status Cache::check_memory() const {
-  const std::vector<Parts> needed = needed_parts();
+  T9_TRY(check_needs());
   uint64_t total = 0;
   for (PageId page = 0; page < pool_.n_used(); ++page) {
     const bool is_used = !pool_.is_free(page) || contents_[page].n_tokens > 0;
     for (size_t c = 0; c < options_.classes.size(); ++c) {
-      const bool is_needed = options_.classes[c].window > 0 ? needed[page] >> c & 1 : is_used;
+      const bool is_needed = options_.classes[c].window > 0 ? needed_parts(page) >> c & 1 : is_used;
       if (is_needed && (parts_[page] >> c & 1) == 0) {
         return broken("a part that is needed has no memory", page);
       }

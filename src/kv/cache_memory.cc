@@ -76,28 +76,45 @@ uint64_t Cache::missing_bytes(const Table& table, uint32_t n_tokens) const {
   return total;
 }
 
-// By page: the parts with a window that some sequence needs.
-std::vector<Cache::Parts> Cache::needed_parts() const {
-  std::vector<Parts> needed(pool_.n_used(), 0);
-  for (const Table& table : tables_) {
-    for (size_t c = 0; c < options_.classes.size(); ++c) {
-      if (options_.classes[c].window == 0) continue;
-      const auto bit = static_cast<Parts>(1u << c);
-      for (size_t i = first_needed(table, c); i < table.pages.size(); ++i) {
-        needed[table.pages[i]] |= bit;
-      }
-      if (table.tail_source != kNoPage) needed[table.tail_source] |= bit;
-    }
-  }
-  return needed;
+// One sequence more or less needs a page's part of a class with a window.
+void Cache::need(PageId page, size_t page_class, int change) {
+  uint16_t& n = n_needing_[page][page_class];
+  const uint64_t bytes = options_.classes[page_class].bytes;
+  if (n == 0) needed_window_bytes_ += bytes;
+  n = static_cast<uint16_t>(n + change);
+  if (n == 0) needed_window_bytes_ -= bytes;
 }
 
-uint64_t Cache::free_bytes() const {
-  uint64_t needed = uint64_t{pool_.n_pages() - pool_.n_free()} * full_bytes_;
-  if (has_windows()) {
-    for (const Parts parts : needed_parts()) needed += bytes_of(parts);
+void Cache::need_all(PageId page, int change) {
+  for (size_t c = 0; has_windows() && c < options_.classes.size(); ++c) {
+    if (options_.classes[c].window > 0) need(page, c, change);
   }
-  return options_.memory_bytes - std::min(options_.memory_bytes, needed);
+}
+
+// What a table needs of its page at index.
+void Cache::need_at(const Table& table, size_t index, int change) {
+  for (size_t c = 0; has_windows() && c < options_.classes.size(); ++c) {
+    const bool is_seen = index >= first_needed(table, c);
+    if (options_.classes[c].window > 0 && is_seen) need(table.pages[index], c, change);
+  }
+}
+
+// More of a table is committed: windows pass pages by.
+void Cache::advance(Table* table, uint32_t n_committed) {
+  for (size_t c = 0; has_windows() && c < options_.classes.size(); ++c) {
+    const size_t end = first_needed(c, n_committed);
+    for (size_t i = first_needed(*table, c); i < end; ++i) need(table->pages[i], c, -1);
+  }
+  table->n_committed = n_committed;
+}
+
+// Of a page: the parts with a window that some sequence needs.
+Cache::Parts Cache::needed_parts(PageId page) const {
+  Parts parts = 0;
+  for (size_t c = 0; has_windows() && c < options_.classes.size(); ++c) {
+    if (n_needing_[page][c] > 0) parts = static_cast<Parts>(parts | 1u << c);
+  }
+  return parts;
 }
 
 void Cache::mark_border(const Table& table, size_t n_tokens) {
@@ -122,14 +139,12 @@ uint64_t Cache::drop(PageId page, size_t page_class) {
 // that is being filled.
 uint64_t Cache::drop_passed(uint64_t n_bytes, bool borders_too, PageId filling) {
   if (!has_windows()) return 0;
-  std::vector<Parts> needed = needed_parts();
-  if (filling != kNoPage) needed[filling] = all_parts_;
   uint64_t n_dropped = 0;
   const auto visit = [&](PageId page) {
-    if (contents_[page].is_border && !borders_too) return;
+    if (page == filling || (contents_[page].is_border && !borders_too)) return;
+    const Parts passed = static_cast<Parts>(parts_[page] & ~needed_parts(page));
     for (size_t c = 0; c < options_.classes.size(); ++c) {
-      const bool is_here = (parts_[page] & ~needed[page]) >> c & 1;
-      if (options_.classes[c].window > 0 && is_here) n_dropped += drop(page, c);
+      if (options_.classes[c].window > 0 && (passed >> c & 1)) n_dropped += drop(page, c);
     }
   };
   for (PageId page = pool_.oldest(); page != kNoPage && n_dropped < n_bytes;
@@ -162,16 +177,16 @@ uint64_t Cache::give_back(uint64_t n) {
 
 // Requires: free_bytes() are enough for a page.
 PageId Cache::take_page() {
-  const uint64_t limit = options_.memory_bytes;
-  if (has_windows() && resident_bytes_ + page_bytes_ > limit) {
-    drop_passed(page_bytes_ + limit / kRoomShare, /*borders_too=*/false);
+  if (has_windows() && resident_bytes_ + page_bytes_ > limit_bytes_) {
+    drop_passed(page_bytes_ + limit_bytes_ / kRoomShare, /*borders_too=*/false);
   }
-  pool_.set_thrifty(is_thrifty_ || resident_bytes_ + page_bytes_ > limit);
+  pool_.set_thrifty(is_thrifty_ || resident_bytes_ + page_bytes_ > limit_bytes_);
   const PageId page = pool_.take();
   T9_CHECK(page != kNoPage);
   if (contents_.size() < pool_.n_used()) {
     contents_.resize(pool_.n_used());
     parts_.resize(pool_.n_used(), 0);
+    if (has_windows()) n_needing_.resize(pool_.n_used(), Needs{});
   }
   forget(page);
   fill_parts(page);
@@ -181,12 +196,12 @@ PageId Cache::take_page() {
 void Cache::fill_parts(PageId page) {
   const uint64_t n_bytes = bytes_of(static_cast<Parts>(all_parts_ & ~parts_[page]));
   uint64_t n_dropped = 0;
-  while (resident_bytes_ + n_bytes > options_.memory_bytes && drop_oldest(&n_dropped)) {
+  while (resident_bytes_ + n_bytes > limit_bytes_ && drop_oldest(&n_dropped)) {
   }
-  if (resident_bytes_ + n_bytes > options_.memory_bytes) {
+  if (resident_bytes_ + n_bytes > limit_bytes_) {
     drop_passed(n_bytes, /*borders_too=*/true, page);
   }
-  T9_CHECK(resident_bytes_ + n_bytes <= options_.memory_bytes);
+  T9_CHECK(resident_bytes_ + n_bytes <= limit_bytes_);
   resident_bytes_ += n_bytes;
   parts_[page] = all_parts_;
 }

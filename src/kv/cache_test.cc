@@ -145,15 +145,39 @@ TEST(Cache, HitsAreCountedByWhereTheyWere) {
   EXPECT_EQ(f.cache.match_prefix(iota(70), 70).cached(), (CachedTokens{.ram = 70}));
   const Lease held = f.cache.match_prefix(iota(64), 64);
   EXPECT_EQ(f.cache.match_prefix(iota(96), 95).cached(), (CachedTokens{.live = 64, .ram = 31}));
+  const Tokens from_disk = iota(64, 500);
   {
-    Lease lease = f.cache.pin_prefix(iota(64, 500));
+    Lease lease = f.cache.match_prefix(from_disk);
     ASSERT_TRUE(lease.extend(64));
-    f.compute(&lease, iota(64, 500), 0);
-    lease.commit(iota(64, 500), Origin::kDisk);
+    f.compute(&lease, from_disk, 0);
+    lease.commit(from_disk, Origin::kDisk);
   }
-  EXPECT_EQ(f.cache.pin_prefix(iota(64, 500)).cached(), (CachedTokens{.disk = 64}));
-  EXPECT_EQ(f.cache.match_prefix(iota(64, 500), 64).cached(), (CachedTokens{.disk = 64}));
-  EXPECT_EQ(f.cache.match_prefix(iota(64, 500), 64).cached(), (CachedTokens{.ram = 64}));
+  EXPECT_EQ(f.cache.match_prefix(from_disk).cached(), (CachedTokens{.disk = 64}));
+  {
+    Lease lease = f.cache.match_prefix(from_disk, 40);
+    EXPECT_EQ(lease.cached(), (CachedTokens{.disk = 40}));  // looking changed nothing
+    lease.use();
+    EXPECT_EQ(lease.cached(), (CachedTokens{.disk = 40}));
+  }
+  EXPECT_EQ(f.cache.match_prefix(from_disk).cached(), (CachedTokens{.ram = 64}));
+}
+
+TEST(Cache, AWholePageIsFoundByItsKeyAndListedAgain) {
+  CacheFixture f(16);
+  f.cache.set_lists_whole_pages(true);
+  f.run(iota(70));
+  const auto first = f.cache.next_whole_page(), second = f.cache.next_whole_page();
+  ASSERT_TRUE(first && second && !f.cache.next_whole_page());
+  const auto again = f.cache.whole_page(second->parent);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->page, first->page);
+  EXPECT_EQ(again->parent, PrefixKey{});
+  f.cache.list_next(*second);
+  f.cache.list_next(*again);
+  EXPECT_EQ(f.cache.next_whole_page()->key, first->key);
+  EXPECT_EQ(f.cache.next_whole_page()->key, second->key);
+  f.cache.give_back(16);
+  EXPECT_FALSE(f.cache.whole_page(first->key));
 }
 
 TEST(Cache, WholePagesAreListedOnceInOrder) {

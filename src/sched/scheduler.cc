@@ -154,6 +154,7 @@ bool Scheduler::try_admit(Sequence* sequence) {
   if (!running_.empty() && !fits) {
     return false;
   }
+  lease.use();
   sequence->n_computed = lease.n_cached();
   if (!sequence->admitted_before) {
     sequence->cached = lease.cached();

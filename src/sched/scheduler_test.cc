@@ -71,6 +71,7 @@ struct Fixture {
       n_reply_rows += slice.tokens.size() == 1 ? 1 : 0;
       n_logit_rows += slice.tokens.size() - slice.first_logit_row;
       cached[slice.id] = slice.cached.total();
+      sources[slice.id] = slice.cached;
       const uint64_t hash = arena.compute(slice.pages, slice.n_past, slice.tokens);
       results.push_back({.n_rows = static_cast<uint32_t>(slice.tokens.size()), .tokens = {}});
       for (size_t r = slice.first_logit_row; r < slice.tokens.size(); ++r) {
@@ -121,6 +122,7 @@ struct Fixture {
   std::map<SequenceId, size_t> wanted;
   std::map<SequenceId, Tokens> prompts, replies;
   std::map<SequenceId, uint32_t> cached;
+  std::map<SequenceId, kv::CachedTokens> sources;
   std::map<SequenceId, std::vector<size_t>> logits_at;
   std::vector<SequenceId> finished;
   size_t n_computed_rows = 0;
@@ -148,7 +150,7 @@ TEST(Scheduler, PagesHeldElsewhereGiveWayBeforeARunningSequenceDoes) {
   Fixture f(4, {.max_batch = 2, .max_rows = 64});
   f.add(1, iota(64), 1);
   f.run();
-  kv::Lease pinned = f.cache.pin_prefix(iota(64));
+  kv::Lease pinned = f.cache.match_prefix(iota(64));
   int n_asked = 0;
   f.scheduler.set_give_way([&] {
     pinned = kv::Lease();
@@ -162,6 +164,25 @@ TEST(Scheduler, PagesHeldElsewhereGiveWayBeforeARunningSequenceDoes) {
 }
 
 // It computes the prompt's beginning although that is known.
+// One that is looked up at each step before there is room for it is not served by that.
+TEST(Scheduler, WaitingForRoomDoesNotChangeWhereTokensCameFrom) {
+  Fixture f(8);
+  {
+    kv::Lease brought = f.cache.match_prefix(iota(64));
+    ASSERT_TRUE(brought.extend(64));
+    f.arena.compute(brought.pages(), 0, iota(64));
+    brought.commit(iota(64), kv::Origin::kDisk);
+  }
+  f.add(1, iota(150, 1000), 20);  // five pages, later six
+  f.add(2, iota(160), 3);         // six, of which two are there
+  f.step();
+  f.step();
+  EXPECT_FALSE(f.cached.contains(2));
+  f.run();
+  EXPECT_EQ(f.sources[2], (kv::CachedTokens{.disk = 64}));
+  EXPECT_TRUE(f.right(1) && f.right(2));
+}
+
 TEST(Scheduler, NobodyWaitsForOneThatWantsAllLogits) {
   Fixture f(64, {.max_batch = 2, .max_rows = 64, .max_logit_rows = 16});
   f.add(1, iota(100), 1);

@@ -1,20 +1,17 @@
 #include "server/process_stats.h"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <iterator>
+
+#include "base/memory_limit.h"
 
 namespace tempo9::server {
 
 ProcessStats process_stats() {
   ProcessStats stats;
-  uint64_t n_pages = 0, n_resident = 0;
-  if (std::ifstream statm("/proc/self/statm"); statm >> n_pages >> n_resident) {
-    stats.resident_bytes = n_resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  }
+  stats.resident_bytes = resident_memory();
   rusage usage{};
   if (::getrusage(RUSAGE_SELF, &usage) == 0) {
     const auto seconds = [](const timeval& time) {

@@ -30,6 +30,7 @@ std::optional<OwnModel> read(const fs::path& description) {
   if (!json.is_object() || !json.contains("name") || !json["name"].is_string()) return std::nullopt;
   OwnModel model;
   model.name = json["name"];
+  if (model.name.empty()) return std::nullopt;
   for (const auto& entry : json.value("files", nlohmann::json::array())) {
     const auto name = entry.is_object() ? entry.value("name", nlohmann::json()) : nlohmann::json();
     if (!name.is_string()) return std::nullopt;

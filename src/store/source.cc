@@ -96,9 +96,11 @@ std::optional<uint64_t> size_of(const Json& object) {
   return size.get<uint64_t>();
 }
 
-bool is_sha256(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+bool is_hash(std::string_view text, size_t n_digits) {
+  return text.size() == n_digits &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
+bool is_sha256(std::string_view text) { return is_hash(text, 64); }
 
 std::string percent_encoded(std::string_view path) {
   std::string out;
@@ -114,12 +116,24 @@ std::string percent_encoded(std::string_view path) {
   return out;
 }
 
+// What the branch is now: files listed and fetched by it belong together, whatever is pushed
+// meanwhile.
+Result<std::string> find_commit(const std::string& repo, const SourceOptions& options,
+                                const HttpHeaders& headers) {
+  const std::string url = fmt::format("{}/api/models/{}/revision/main", options.hugging_face, repo);
+  T9_TRY(const Json json, get_json(url, headers, nullptr));
+  std::string commit = text_of(json, "sha");
+  if (is_hash(commit, 40)) return commit;
+  return make_error(ErrorCode::kCorrupt, "{}: found no commit in it, expected \"sha\"", url);
+}
+
 Result<std::vector<RepositoryFile>> list_repository(const std::string& repo,
+                                                    const std::string& commit,
                                                     const SourceOptions& options,
                                                     const HttpHeaders& headers) {
   std::vector<RepositoryFile> files;
   std::string url =
-      fmt::format("{}/api/models/{}/tree/main?recursive=true", options.hugging_face, repo);
+      fmt::format("{}/api/models/{}/tree/{}?recursive=true", options.hugging_face, repo, commit);
   for (int page = 0; !url.empty() && page < kMaxPages; ++page) {
     std::string next;
     T9_TRY(const Json json, get_json(url, headers, &next));
@@ -144,7 +158,8 @@ Result<RemoteModel> find_hugging_face(const Name& name, const SourceOptions& opt
   if (!options.token.empty()) {
     model.headers.push_back(fmt::format("Authorization: Bearer {}", options.token));
   }
-  T9_TRY(const auto files, list_repository(name.repo, options, model.headers));
+  T9_TRY(const std::string commit, find_commit(name.repo, options, model.headers));
+  T9_TRY(const auto files, list_repository(name.repo, commit, options, model.headers));
   auto choice = choose_variant(files, name.variant);
   if (!choice) {
     return Error{choice.error().code, fmt::format("{}: {}", name.repo, choice.error().message)};
@@ -153,8 +168,8 @@ Result<RemoteModel> find_hugging_face(const Name& name, const SourceOptions& opt
   model.variants = std::move(choice->variants);
   for (const RepositoryFile& file : choice->files) {
     RemoteFile remote{.name = file.path.substr(file.path.rfind('/') + 1),
-                      .url = fmt::format("{}/{}/resolve/main/{}", options.hugging_face, name.repo,
-                                         percent_encoded(file.path)),
+                      .url = fmt::format("{}/{}/resolve/{}/{}", options.hugging_face, name.repo,
+                                         commit, percent_encoded(file.path)),
                       .n_bytes = file.n_bytes,
                       .sha256 = file.sha256};
     if (!is_part(remote.name)) {

@@ -41,8 +41,8 @@ struct SourceOptions {
 // Behind a colon the quantisation, the file's name, or Ollama's tag; without it Q4_K_M or what
 // comes nearest, or "latest". Errors: kNotFound (what there is is named), kInvalidArgument (several
 // fit; a token is missing), kCorrupt (an answer that is none), as http_get. Source: huggingface_hub
-// (api/models/{repo}/tree, resolve) and the distribution registry's HTTP API (v2/{name}/manifests,
-// blobs), as their own clients speak them.
+// (api/models/{repo}/revision and tree, resolve) and the distribution registry's HTTP API
+// (v2/{name}/manifests, blobs), as their own clients speak them.
 Result<RemoteModel> find_remote(std::string_view name, const SourceOptions& options);
 
 // The files of one variant among all paths of a repository. For tests.

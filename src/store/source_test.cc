@@ -24,9 +24,9 @@ TEST(Source, NamesThatAreNone) {
 
 TEST(Source, EachNameAsksItsOwnAddress) {
   const std::pair<const char*, const char*> kAsked[] = {
-      {"o/r", "127.0.0.1:1/api/models/o/r/tree/main"},
-      {"hf.co/o/r:Q4_0", "127.0.0.1:1/api/models/o/r/tree/main"},
-      {"https://huggingface.co/o/r/", "127.0.0.1:1/api/models/o/r/tree/main"},
+      {"o/r", "127.0.0.1:1/api/models/o/r/revision/main"},
+      {"hf.co/o/r:Q4_0", "127.0.0.1:1/api/models/o/r/revision/main"},
+      {"https://huggingface.co/o/r/", "127.0.0.1:1/api/models/o/r/revision/main"},
       {"qwen3", "127.0.0.1:1/v2/library/qwen3/manifests/latest"},
       {"qwen3:0.6b", "127.0.0.1:1/v2/library/qwen3/manifests/0.6b"},
       {"https://ollama.com/someone/m:v1", "127.0.0.1:1/v2/someone/m/manifests/v1"}};

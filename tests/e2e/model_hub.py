@@ -12,7 +12,9 @@ from urllib.parse import unquote, urlsplit
 
 class Hub:
     def __init__(self):
-        self.repos = {}    # "owner/repo": {path: bytes}
+        self.repos = {}    # "owner/repo": {path: bytes}, what the branch is now
+        self.commits = {}  # (owner/repo, commit): what it was when somebody asked for the commit
+        self.before_file = None   # called before each file is sent
         self.library = {}  # ("library/name", tag): bytes
         self.token = None  # that the repositories ask for
         self.ranges = True
@@ -77,17 +79,26 @@ class Hub:
             return self._send(handler, 307, Location=f"{self.files_url}/blob/{found[2]}?Signature=secret")
         if self.token and handler.headers.get("Authorization") != f"Bearer {self.token}":
             return self._send(handler, 401, b'{"error":"Invalid username or password."}')
-        if found := re.fullmatch(r"/api/models/([^/]+/[^/]+)/tree/main", url.path):
+        if found := re.fullmatch(r"/api/models/([^/]+/[^/]+)/revision/main", url.path):
             if found[1] not in self.repos:
                 return self._send(handler, 404, b'{"error":"Repository not found"}')
-            return self._tree(handler, found[1], url.query)
-        if found := re.fullmatch(r"/([^/]+/[^/]+)/resolve/main/(.+)", url.path):
-            return self._send(handler, 302, Location=f"{self.files_url}/{found[1]}/{found[2]}?Signature=secret")
+            files = dict(self.repos[found[1]])
+            commit = hashlib.sha1(b"".join(p.encode() + d for p, d in files.items())).hexdigest()
+            self.commits[found[1], commit] = files
+            return self._send(handler, 200, json.dumps({"id": found[1], "sha": commit}).encode())
+        if found := re.fullmatch(r"/api/models/([^/]+/[^/]+)/tree/([^/]+)", url.path):
+            files = self._at(found[1], found[2])
+            return self._send(handler, 404) if files is None else self._tree(handler, files, url.query)
+        if found := re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", url.path):
+            return self._send(handler, 302, Location=f"{self.files_url}/{found[1]}/{found[2]}/{found[3]}?Signature=secret")
         return self._send(handler, 404)
 
-    def _tree(self, handler, repo, query):
+    def _at(self, repo, revision):
+        return self.repos.get(repo) if revision == "main" else self.commits.get((repo, revision))
+
+    def _tree(self, handler, files, query):
         entries = [{"type": "directory", "path": "sub", "oid": "0", "size": 0}]
-        for path, data in self.repos[repo].items():
+        for path, data in files.items():
             entry = {"type": "file", "path": path, "oid": "1" * 40, "size": len(data)}
             if path.endswith(".gguf"):
                 entry["lfs"] = {"oid": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 130}
@@ -101,7 +112,12 @@ class Hub:
 
     def _files(self, handler):
         path = unquote(urlsplit(handler.path).path)
+        if not path.startswith("/blob/"):
+            owner, repo, revision, name = path[1:].split("/", 3)
+            path = f"/{owner}/{repo}/{name}"
         asked = handler.headers.get("Range")
+        if self.before_file:
+            self.before_file()
         with self.lock:
             self.files_seen.append((path, asked, "Authorization" in handler.headers))
             failing = self.fail_first > 0
@@ -111,8 +127,7 @@ class Hub:
         if path.startswith("/blob/"):
             data = next(d for d in self.library.values() if hashlib.sha256(d).hexdigest() == path[6:])
         else:
-            owner, repo, name = path[1:].split("/", 2)
-            data = self.repos[f"{owner}/{repo}"][name]
+            data = self._at(f"{owner}/{repo}", revision)[name]
         begin, end, status = 0, len(data), 200
         if asked and self.ranges:
             first, last = re.fullmatch(r"bytes=(\d+)-(\d*)", asked).groups()

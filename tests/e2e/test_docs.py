@@ -1,10 +1,14 @@
-"""The documents against the binary: every flag and route that is named is there, and every flag that is there is named."""
+"""The documents against the binary: every flag, route and file that is named is there, every flag that is there is named,
+and every command that is shown is run, or at least has a program with these flags."""
 
+import json
+import os
 import re
+import shlex
 
 import httpx
 import pytest
-from conftest import ROOT, run_binary
+from conftest import ROOT, Server, run_binary
 
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 # Of our scripts and of other programs.
@@ -56,3 +60,119 @@ def test_routes_that_are_named_are_there(echo):
         for path in sorted(named):
             answers = {client.request(method, path).status_code for method in ("GET", "POST")}
             assert answers != {404}, path
+
+
+# Every page, and what it shows.
+ALL_PAGES = sorted({"README.md", "SECURITY.md", "CONTRIBUTING.md", *(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))})
+BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.M | re.S)
+# Programs of others that pages show; what they say of clients is run by tests/clients.
+FOREIGN = {"git", "cd", "cmake", "cpack", "ctest", "apt-get", "xargs", "pip", "docker", "umask", "openssl", "curl"}
+ROUTE = re.compile(r"/(?:v1|api|health|metrics|tokenize|detokenize|apply-template|debug)(?:/[\w/-]*)?(?![\w./-])")
+MODELS = re.compile(r"^(?:F|MODEL|NAME|F\.gguf|model\.gguf|[\w.-]+/[\w.-]+(?::[\w.]+)?|\w+:[\w.]+)$")
+
+
+def shown_commands(page: str) -> list[list[str]]:
+    """The words of each command: of blocks without a language or of the shell, and of spans that begin with tempo9."""
+    text = (ROOT / page).read_text()
+    lines = []
+    for language, body in BLOCK.findall(text):
+        if language in ("", "sh") and "connect/" not in page:
+            lines += re.sub(r"\\\n\s*", " ", body).splitlines()
+    prose = re.sub(r"\s+", " ", BLOCK.sub("", text))
+    lines += [span for span in re.findall(r"`([^`]+)`", prose) if span.startswith("tempo9 ")]
+    commands = []
+    for line in lines:
+        line = re.split(r"\s#|\s{4}", line.strip())[0]  # the remark behind it
+        for part in re.split(r"&&|;", line) if '"' not in line and "'" not in line else [line]:
+            try:
+                words = shlex.split(part)
+            except ValueError:
+                continue  # no command
+            if words and re.fullmatch(r"(?:[\w./-]+/)?tempo9|(?:scripts|bench|tests|tools|fuzz)/[\w./-]+", words[0]) or \
+                    words and words[0] in FOREIGN:
+                commands.append(words)
+    return commands
+
+
+ALL_COMMANDS = sorted({tuple(words) for page in ALL_PAGES for words in shown_commands(page)})
+
+
+def test_commands_are_found():
+    programs = {os.path.basename(words[0]) for words in ALL_COMMANDS}
+    assert programs >= {"tempo9", "demo", "test", "run.py", "curl", "cmake", "docker"} and len(ALL_COMMANDS) > 40
+
+
+def subcommand(words: list[str]) -> str:
+    """What stands first, or serve."""
+    return words[0] if words and words[0] in COMMANDS else "serve"
+
+
+@pytest.mark.parametrize("words", [w for w in ALL_COMMANDS if os.path.basename(w[0]) == "tempo9"], ids=shlex.join)
+def test_commands_of_ours(words, tmp_path):
+    """Run where that needs no model and no network; else known by name and flags."""
+    words = [w for w in words[1:] if w not in ("...", "=")]
+    if "COMMAND" in words:
+        return
+    command = subcommand(words)
+    flags = {w.split("=")[0] for w in words if w.startswith("--")}
+    assert flags <= help_flags(command) | {"--help", "--version"}
+    models = [w for w in words if MODELS.fullmatch(w) and w not in COMMANDS]
+    if command in ("list", "completion") or words in (["doctor"], ["pull"], ["schema", "check"]):
+        done = run_binary(*words, HOME=tmp_path, XDG_DATA_HOME=tmp_path)
+        assert done.returncode in ((0, 1) if command == "doctor" else (2,) if command == "schema" else (0,)), done.stderr
+    elif command == "show":
+        done = run_binary("show", ROOT / "tests/data/gguf/kinds.gguf", *flags)
+        assert done.returncode == 0, done.stderr
+    elif command in ("rm", "run") and models and not flags:
+        done = run_binary(*words, HOME=tmp_path, XDG_DATA_HOME=tmp_path)
+        assert done.returncode == 1 and models[0] in done.stderr, "none of that name is here"
+
+
+@pytest.mark.parametrize("words", [w for w in ALL_COMMANDS if "/" in w[0] and os.path.basename(w[0]) != "tempo9"], ids=shlex.join)
+def test_commands_of_the_repository(words):
+    program = ROOT / words[0]
+    assert os.access(program, os.X_OK), program
+    text = program.read_text()
+    for flag in (w for w in words[1:] if w.startswith("--")):
+        assert flag in text, f"{words[0]} has no {flag}"
+
+
+def test_what_the_readme_sends_is_answered(echo):
+    sent = 0
+    for words in ALL_COMMANDS:
+        if words[0] != "curl" or "--unix-socket" in words:
+            continue
+        url = next(w for w in words if w.startswith("http"))
+        body = words[words.index("-d") + 1] if "-d" in words else None
+        headers = dict(words[i + 1].split(": ", 1) for i, w in enumerate(words) if w == "-H")
+        answer = httpx.request("POST" if body else "GET", echo.url + "/" + url.split("/", 3)[3], content=body, headers=headers)
+        assert answer.status_code == 200, (words, answer.text)
+        sent += 1
+    assert sent > 0
+
+
+def test_the_script_that_is_shown_plays(tmp_path):
+    blocks = [body for language, body in BLOCK.findall((ROOT / "docs/script-mode.md").read_text()) if '{"text"' in body]
+    assert blocks
+    script = tmp_path / "shown.jsonl"
+    script.write_text("".join(blocks))
+    server = Server("serve", "--script", script)
+    assert httpx.get(server.url + "/health").status_code == 200 and server.stop() == 0
+
+
+@pytest.mark.parametrize("page", ALL_PAGES)
+def test_what_a_page_names_is_there(page, echo):
+    text = (ROOT / page).read_text()
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+        if "://" not in target:
+            assert ((ROOT / page).parent / target).exists(), target
+    for language, body in BLOCK.findall(text):
+        if language.split(" ")[0] == "json":
+            json.loads(body)
+    spans = " ".join(re.findall(r"`([^`\n]+)`", text))
+    for path in re.findall(r"(?<![\w./~-])(?:scripts|tools|tests|bench|packaging|fuzz|src)/[\w./-]+\w", spans):
+        if not path.startswith("bench/results/"):  # which runs make
+            assert list(ROOT.glob(path + "*")), path
+    for path in sorted({route.rstrip("/") for route in ROUTE.findall(spans)} - {"/v1", "/api"}):
+        answers = {httpx.request(method, echo.url + path).status_code for method in ("GET", "POST")}
+        assert answers != {404}, path

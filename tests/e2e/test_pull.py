@@ -85,6 +85,16 @@ def test_split_models_come_whole_and_in_order(hub, home):
     assert done.returncode == 1 and "part 2 of 3" in done.stderr
 
 
+def test_a_push_in_between_does_not_mix_versions(hub, home):
+    old, new = ({f"M-Q6_K-0000{i}-of-00002.gguf": weights(50_000 + i, i + seed) for i in (1, 2)} for seed in (0, 10))
+    hub.repos["o/split"] = old
+    hub.before_file = lambda: hub.repos.update({"o/split": new})
+    done = pull(hub, home, "o/split:Q6_K", "--connections", "1")
+    assert done.returncode == 0, done.stderr
+    folder = os.path.dirname(listed(home)["o/split:Q6_K"])
+    assert {name: open(os.path.join(folder, name), "rb").read() for name in old} == old
+
+
 def break_off(hub, home, name, n_bytes):
     """Kills a pull once so many bytes were sent."""
     hub.delay = 0.004

@@ -7,6 +7,7 @@ from each other; each is held to its own runs.
 import json
 import os
 import random
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tools/golden"))
 
 from models_cases import CASES  # noqa: E402
 from models_gguf import cached  # noqa: E402
-from models_server import Server, kernel_tables, machine_runs  # noqa: E402
+from models_server import Server, binary, kernel_tables, machine_runs  # noqa: E402
 from models_weights import token_ids  # noqa: E402
 
 TINY = ["llama_gqa2_d80_llama3", "qwen2_gqa7_d64_tied", "qwen3_gqa3_d80", "gemma3_d256", "quant_q4_k", "quant_q6_k",
@@ -146,6 +147,21 @@ def test_families(name, tmp_path):
 @pytest.mark.parametrize("name", ["qwen2_gqa7_d64_tied", "gemma3_d256"])
 def test_8_bit_kv(name, tmp_path):
     check_tiny(name, best_table(), tmp_path, kv_type="q8_0")
+
+
+@pytest.mark.parametrize("name", ["qwen2_gqa7_d64_tied", "gemma3_d256", "quant_mix_q5_0_q8_0"])
+def test_every_circumstance(name, tmp_path):
+    """The user's own proof: slices of 64, 512 and 2048, hits of 0 to 99 %, 1, 3 and 7 neighbours that arrive meanwhile, pages
+    from memory and from disk, 1 and 2 threads; greedy and sampled."""
+    path = cached(CASES[name], tmp_path)
+    done = subprocess.run([binary(), "doctor", "--determinism", path, "--json", "--max-length", "1024"], capture_output=True,
+                          text=True, timeout=300, check=False)
+    proof = next(check for check in json.loads(done.stdout)["checks"] if check["name"] == "determinism")
+    assert proof["status"] == "ok" and not proof["details"]["left_out"], proof
+    cases = {case["name"]: case for case in proof["details"]["cases"]}
+    assert len(cases) >= 13 and {"beside 7 others", "the prompt in slices of 512", "2 threads", "50 % of the prompt cached",
+                                 "the prompt read from disk after a restart"} <= set(cases)
+    assert all(case["replies"] == 2 and case["different"] == 0 for case in cases.values()), proof
 
 
 def best_table() -> str:

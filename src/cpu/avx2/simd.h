@@ -101,8 +101,8 @@ T9_SIMD F32 fill_below(F32 x, uint32_t n, float value) {
 }
 T9_SIMD F32 zero_below(F32 x, F32 by, float limit) {
   const __m256 l = _mm256_set1_ps(limit);
-  return {_mm256_and_ps(_mm256_cmp_ps(by.a, l, _CMP_GE_OQ), x.a),
-          _mm256_and_ps(_mm256_cmp_ps(by.b, l, _CMP_GE_OQ), x.b)};
+  return {_mm256_and_ps(_mm256_cmp_ps(by.a, l, _CMP_NLT_UQ), x.a),
+          _mm256_and_ps(_mm256_cmp_ps(by.b, l, _CMP_NLT_UQ), x.b)};
 }
 T9_SIMD F32 select_small(F32 x, F32 y, F32 by, float limit) {
   const __m256 l = _mm256_set1_ps(limit);

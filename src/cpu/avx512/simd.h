@@ -64,9 +64,9 @@ T9_SIMD F32 fill_below(F32 a, uint32_t n, float value) {
                  : _mm512_mask_blend_ps(first_lanes(n), a, _mm512_set1_ps(value));
 }
 
-// Lanes of a where x is below limit become 0.
+// Lanes of a where x is below limit become 0; where x is no number they stay.
 T9_SIMD F32 zero_below(F32 a, F32 x, float limit) {
-  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(limit), _CMP_GE_OQ), a);
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(limit), _CMP_NLT_UQ), a);
 }
 // a where |x| < limit, else b.
 T9_SIMD F32 select_small(F32 a, F32 b, F32 x, float limit) {

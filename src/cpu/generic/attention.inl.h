@@ -1,14 +1,16 @@
 // Attention over paged KV, in f32. Defined on a fixed grid of 256 keys: per cell m = max s, p =
 // e^(s - m), l = sum p, o = sum p v in key order; cells merge oldest first. Rows, heads and threads
-// never change the order. Layout: cpu/kv_layout.h. Source: online softmax, Milakov and Gimelshein
-// 2018 (arXiv:1805.02867). Included inside a table's namespace, after rows.inl.h.
+// never change the order. A masked key still meets a zero weight, and a page's unused slots hold
+// what was there before: so values are always stored finite. A key or value that is not makes its
+// key no number, and with it the scores of those who see it. Layout: cpu/kv_layout.h. Source:
+// online softmax, Milakov and Gimelshein 2018 (arXiv:1805.02867). Included inside a table's
+// namespace, after rows.inl.h.
 
 struct KvF16 {
   using Element = uint16_t;
   static constexpr size_t kBytes = 2;
+  static constexpr Element kNoNumber = 0x7E00;
   T9_SIMD F32 read(const uint8_t* p) { return load_f16(p); }
-  // Finite values only: a masked key still meets a zero weight, and 0 * inf would spoil its
-  // neighbours.
   T9_SIMD void write(Element* p, F32 x) {
     store_f16(p, max(min(x, set1(65504.0f)), set1(-65504.0f)));
   }
@@ -16,6 +18,7 @@ struct KvF16 {
 struct KvF32 {
   using Element = float;
   static constexpr size_t kBytes = 4;
+  static constexpr Element kNoNumber = __builtin_nanf("");
   T9_SIMD void write(Element* p, F32 x) { store(p, x); }
   T9_SIMD F32 read(const uint8_t* p) { return load(reinterpret_cast<const float*>(p)); }
 };
@@ -333,11 +336,17 @@ static void append_kv(const float* k, const float* v, uint32_t head_dim, uint32_
   using Element = typename Kv::Element;
   auto* keys = static_cast<Element*>(page_k);
   auto* values = static_cast<Element*>(page_v) + size_t{slot} * padded_dim(head_dim);
+  F32 infinite = zero();
   for (uint32_t d = 0; d < head_dim; d += kLanes) {
     const uint32_t n = head_dim - d < kLanes ? head_dim - d : kLanes;
+    const F32 key = load_part(k + d, n), value = load_part(v + d, n);  // the padding gets zeros
     Element column[kLanes];
-    Kv::write(column, load_part(k + d, n));
+    Kv::write(column, key);
     for (uint32_t i = 0; i < n; ++i) keys[size_t{d + i} * kPageKeys + slot] = column[i];
-    Kv::write(values + d, load_part(v + d, n));  // the padding gets zeros
+    Kv::write(values + d, value);
+    infinite = see_infinite(value, see_infinite(key, infinite));
   }
+  if (is_finite(infinite)) return;
+  keys[slot] = Kv::kNoNumber;
+  for (uint32_t d = 0; d < head_dim; d += kLanes) Kv::write(values + d, zero());
 }

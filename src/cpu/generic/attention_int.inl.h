@@ -57,11 +57,19 @@ T9_SIMD const float* value_scales(const uint8_t* page_k, uint32_t head_dim) {
   return key_scales<Kv>(page_k, head_dim, key_runs<Kv>(head_dim));
 }
 
-// x to integers of at most `limit`; gives the scale. n values; q gets n rounded up to 16.
+// x to integers of at most `limit`; gives the scale. n values; q gets n rounded up to 16. Values
+// that are not all finite become zeros with a scale that is no number.
 T9_SIMD float quantize_i16(const float* x, uint32_t n, float limit, int16_t* q) {
   const auto part = [&](uint32_t i) { return load_part(x + i, n - i < kLanes ? n - i : kLanes); };
-  F32 top = zero();
-  for (uint32_t i = 0; i < n; i += kLanes) top = max(top, abs(part(i)));
+  F32 top = zero(), infinite = zero();
+  for (uint32_t i = 0; i < n; i += kLanes) {
+    top = max(top, abs(part(i)));
+    infinite = see_infinite(part(i), infinite);
+  }
+  if (!is_finite(infinite)) {
+    for (uint32_t i = 0; i < n; i += kLanes) store_i16(q + i, izero());
+    return __builtin_nanf("");
+  }
   const float amax = reduce_max(top);
   const F32 inverse = set1(amax > 1e-30f ? limit / amax : 0.0f);
   for (uint32_t i = 0; i < n; i += kLanes) store_i16(q + i, round_to_i32(mul(part(i), inverse)));
@@ -85,7 +93,10 @@ static void append_kv_int(const float* k, const float* v, uint32_t head_dim, uin
   for (uint32_t d = 0; d < n_rows * kPer; ++d) {
     keys[size_t{d / kPer} * kPer * kPageKeys + Kv::place(d % kPer)] = static_cast<Element>(q[d]);
   }
-  scales[size_t{n_runs} * kPageKeys] = quantize_i16(v, head_dim, Kv::kValueMax, q);
+  const float value_scale = quantize_i16(v, head_dim, Kv::kValueMax, q);
+  const bool is_number = !__builtin_isnan(value_scale);
+  scales[size_t{n_runs} * kPageKeys] = is_number ? value_scale : 0.0f;
+  if (!is_number) scales[0] = value_scale;  // the key's
   auto* values = static_cast<Element*>(page_v) + size_t{slot / kPer} * kPer * padded_dim(head_dim) +
                  Kv::place(slot % kPer);
   for (uint32_t d = 0; d < padded_dim(head_dim); ++d) values[kPer * d] = static_cast<Element>(q[d]);

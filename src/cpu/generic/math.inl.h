@@ -1,11 +1,16 @@
 // Functions on vectors, the same bits on every table: only fused multiply-adds, never libm.
-// Included inside a table's namespace, after its simd.h.
+// What is no number stays none, so that it shows in its row's logits: min and max give the second
+// of two values when either is none. Included inside a table's namespace, after its simd.h.
+
+// For "are all of these finite?": zero times anything else is no number.
+T9_SIMD F32 see_infinite(F32 x, F32 seen) { return fma(x, zero(), seen); }
+T9_SIMD bool is_finite(F32 seen) { return reduce_add(seen) == 0; }
 
 // e^x, about 1 ulp; 0 below -87.3 (also for -inf), saturates at 88.
 // Source: x = n ln2 + r, Taylor to r^7 on |r| <= ln2 / 2 (next term 5e-9), scaled by 2^n through
 // the exponent bits.
 T9_SIMD F32 exp(F32 x) {
-  const F32 clamped = min(max(x, set1(-87.3f)), set1(88.0f));
+  const F32 clamped = min(set1(88.0f), max(set1(-87.3f), x));
   const I32 n = round_to_i32(mul(clamped, set1(1.44269504088896341f)));
   const F32 nf = to_f32(n);
   F32 r = fma(nf, set1(-0.693145751953125f), clamped);
@@ -25,7 +30,7 @@ T9_SIMD F32 exp(F32 x) {
 // Source: x = n + r, Taylor of e^(r ln2) to the fifth power on |r| <= 1 / 2, scaled by 2^n through
 // the exponent bits.
 T9_SIMD F32 exp2(F32 x) {
-  const F32 clamped = max(x, set1(-126.0f));
+  const F32 clamped = max(set1(-126.0f), x);
   const I32 n = round_to_i32(clamped);
   const F32 r = sub(clamped, to_f32(n));
   F32 p = set1(1.33335581e-3f);

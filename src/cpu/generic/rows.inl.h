@@ -4,9 +4,21 @@
 T9_SIMD int32_t float_bits(float x) { return __builtin_bit_cast(int32_t, x); }
 T9_SIMD float bits_float(int32_t x) { return __builtin_bit_cast(float, x); }
 
+// A row that is not finite becomes zeros times no number: so is every product with it.
 static void quantize_row(const float* x, uint32_t n, QuantBlock* blocks, float* row_scale) {
-  F32 row_max = zero();
-  for (uint32_t i = 0; i < n; i += kLanes) row_max = max(row_max, abs(load(x + i)));
+  F32 row_max = zero(), infinite = zero();
+  for (uint32_t i = 0; i < n; i += kLanes) {
+    row_max = max(row_max, abs(load(x + i)));
+    infinite = see_infinite(load(x + i), infinite);
+  }
+  if (!is_finite(infinite)) {
+    for (uint32_t b = 0; b < n / kBlock; ++b) {
+      blocks[b] = QuantBlock{};
+      blocks[b].scale = 1;
+    }
+    *row_scale = __builtin_nanf("");
+    return;
+  }
   const float amax = reduce_max(row_max);
   const float inverse = amax > 0 ? 127.0f / amax : 0.0f;
   *row_scale = amax / 127.0f;
@@ -65,8 +77,8 @@ static void gated(const float* gate, const float* up, uint32_t n, float* out) {
 static F32 silu_gate(F32 gate, F32 up) { return mul(silu(gate), up); }
 static F32 gelu_gate(F32 gate, F32 up) { return mul(gelu(gate), up); }
 static F32 clamped_swiglu_gate(F32 gate, F32 up) {
-  const F32 limit = set1(7.0f), g = min(gate, limit);
-  const F32 u = max(min(up, limit), sub(zero(), limit));
+  const F32 limit = set1(7.0f), g = min(limit, gate);
+  const F32 u = max(sub(zero(), limit), min(limit, up));
   const F32 below = add(set1(1.0f), exp(mul(g, set1(-1.702f))));
   return mul(div(g, below), add(u, set1(1.0f)));
 }

@@ -71,7 +71,7 @@ T9_SIMD F32 fill_below(F32 x, uint32_t n, float value) {
   T9_LANES(F32, static_cast<uint32_t>(i) < n ? value : x.v[i]);
 }
 T9_SIMD F32 zero_below(F32 x, F32 by, float limit) {
-  T9_LANES(F32, by.v[i] >= limit ? x.v[i] : 0.0f);
+  T9_LANES(F32, by.v[i] < limit ? 0.0f : x.v[i]);
 }
 T9_SIMD F32 select_small(F32 x, F32 y, F32 by, float limit) {
   T9_LANES(F32, __builtin_fabsf(by.v[i]) < limit ? x.v[i] : y.v[i]);

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <fstream>
 #include <random>
 
+#include "base/testing/file_size_limit.h"
 #include "base/testing/temp_folder.h"
 
 namespace tempo9::kv {
@@ -247,14 +247,10 @@ TEST(DiskStore, AFailedWriteIsSaidAndHurtsNothing) {
   const TempFolder folder;
   const auto store = open(folder);
   ASSERT_TRUE(put(store.get(), 1, 3));
-  ::signal(SIGXFSZ, SIG_IGN);
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-  const rlimit small{4 * kStorePageBytes + 100, before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  const Status failed = put(store.get(), 2, 3);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
-  EXPECT_FALSE(failed);
+  {
+    const FileSizeLimit full(4 * kStorePageBytes + 100);
+    EXPECT_FALSE(put(store.get(), 2, 3));
+  }
   EXPECT_EQ(n_found(store.get(), 1, 3), 3);
   ASSERT_TRUE(put(store.get(), 2, 3));
   EXPECT_EQ(n_found(store.get(), 2, 3), 3);
@@ -278,13 +274,10 @@ TEST(DiskStore, WritesThatFailLeaveNoFiles) {
     }
     return n;
   };
-  ::signal(SIGXFSZ, SIG_IGN);
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-  const rlimit small{kLargePage / 2, before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  for (int i = 0; i < 3; ++i) EXPECT_FALSE(put_page());
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  {
+    const FileSizeLimit full(kLargePage / 2);
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(put_page());
+  }
   EXPECT_EQ(n_segments(), 0);
   ASSERT_TRUE(put_page());
   EXPECT_EQ(n_segments(), 1);

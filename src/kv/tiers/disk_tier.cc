@@ -11,16 +11,15 @@ constexpr uint64_t kWriteQueueBytes = uint64_t{16} << 20;
 constexpr uint64_t kLoadedBytes = uint64_t{16} << 20;
 // A page of which fewer tokens than this are wanted is not worth the reading.
 constexpr uint32_t kWorthLoading = 4;
-// After a failure to write.
-constexpr std::chrono::seconds kRetryTime{60};
 
 }  // namespace
 
 DiskTier::DiskTier(std::unique_ptr<DiskStore> store, uint64_t page_bytes,
-                   std::function<void(const std::string&)> log)
+                   std::function<void(const std::string&)> log, std::chrono::nanoseconds retry_time)
     : store_(std::move(store)),
       secret_(store_->secret()),
       page_bytes_(page_bytes),
+      retry_time_(retry_time),
       log_(std::move(log)) {
   if (auto keys = store_->keys()) {
     keys_.insert(keys->begin(), keys->end());
@@ -47,7 +46,7 @@ void DiskTier::set_changed(std::function<void()> changed) {
 
 bool DiskTier::knows(const PrefixKey& key) const {
   const std::lock_guard lock(mutex_);
-  return keys_.contains(key);
+  return key == PrefixKey{} || keys_.contains(key) || queued_.contains(key);
 }
 
 uint32_t DiskTier::n_known(PrefixKey parent, std::span<const TokenId> tokens) const {
@@ -71,6 +70,7 @@ bool DiskTier::can_store() const {
 void DiskTier::store(const PageName& name, std::vector<uint8_t> bytes) {
   {
     const std::lock_guard lock(mutex_);
+    queued_.insert(name.key);
     writes_.push_back({name, std::move(bytes)});
   }
   wake_.notify_all();
@@ -146,19 +146,29 @@ void DiskTier::run() {
 }
 
 void DiskTier::write(const Write& write) {
+  {
+    const std::lock_guard lock(mutex_);
+    const PrefixKey& parent = write.name.parent;
+    if (parent != PrefixKey{} && !keys_.contains(parent)) {
+      queued_.erase(write.name.key);
+      return;
+    }
+  }
   const Status stored = store_->put(write.name, write.bytes);
   forget_removed();
   if (!stored) report(stored.error());
   const std::lock_guard lock(mutex_);
   stats_.writes = stored.has_value();
   if (stored) {
+    queued_.erase(write.name.key);
     keys_.insert(write.name.key);
     ++stats_.n_stored;
     stats_.n_pages = keys_.size();
   } else {
     // What is queued would fail like this one.
     writes_.clear();
-    retry_ = std::chrono::steady_clock::now() + kRetryTime;
+    queued_.clear();
+    retry_ = std::chrono::steady_clock::now() + retry_time_;
   }
 }
 

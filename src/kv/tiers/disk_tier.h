@@ -1,5 +1,8 @@
 // A DiskStore on a thread of its own: the engine never waits for the disk. Pages go down while
 // there is room in the queue, and come up in order, a few at a time.
+//
+// A page is written only behind one that is there: behind a hole (a write that failed, a page that
+// was evicted meanwhile) nobody would ever find it.
 #pragma once
 
 #include <chrono>
@@ -29,17 +32,19 @@ struct DiskTierStats {
 // Threads: all calls from one (the engine's), but for stats().
 class DiskTier {
  public:
-  // log: told once of each kind of trouble. changed: called on the disk's thread when there are
-  // results, or room in the queue again.
+  // log: told once of each kind of trouble. retry_time: after a write that failed.
   DiskTier(std::unique_ptr<DiskStore> store, uint64_t page_bytes,
-           std::function<void(const std::string&)> log);
+           std::function<void(const std::string&)> log,
+           std::chrono::nanoseconds retry_time = std::chrono::minutes(1));
   ~DiskTier();  // what has not been written is lost: drain() first
+  // changed: called on the disk's thread when there are results, or room in the queue again.
   void set_changed(std::function<void()> changed);
 
   const HashKey& secret() const { return secret_; }
 
   // How many whole pages behind parent are on disk, of tokens. Never touches the disk.
   uint32_t n_known(PrefixKey parent, std::span<const TokenId> tokens) const;
+  // The page is there or queued, or is the beginning of all.
   bool knows(const PrefixKey& key) const;
 
   // There is room in the queue for a page more.
@@ -83,6 +88,7 @@ class DiskTier {
   std::unique_ptr<DiskStore> store_;  // the thread's
   const HashKey secret_;
   const uint64_t page_bytes_;
+  const std::chrono::nanoseconds retry_time_;
   std::function<void(const std::string&)> log_;
   std::vector<std::string> reported_;  // the thread's: kinds of trouble that were told
 
@@ -92,6 +98,7 @@ class DiskTier {
   std::function<void()> changed_;    // guarded by mutex_, as is all below
   std::unordered_set<PrefixKey, PrefixKeyHash> keys_;
   std::deque<Write> writes_;
+  std::unordered_set<PrefixKey, PrefixKeyHash> queued_;  // of writes_ and of the one being written
   bool is_writing_ = false;
   std::optional<Load> load_;  // waiting to begin
   uint64_t load_number_ = 0;  // of the newest; older ones end

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <numeric>
 
+#include "base/testing/file_size_limit.h"
 #include "base/testing/temp_folder.h"
 
 namespace tempo9::kv {
@@ -107,6 +108,42 @@ TEST(DiskTier, ADamagedPageEndsTheLoadIsToldOnceAndForgotten) {
   EXPECT_EQ(f.tier->n_known({}, tokens), 2u);
   EXPECT_EQ(f.tier->stats().n_damaged, 1u);
   EXPECT_EQ(f.log.size(), 1u);
+}
+
+// The disk is full for a while: what comes behind the page that was lost would never be found.
+TEST(DiskTier, NothingIsWrittenBehindAHole) {
+  constexpr uint64_t kLargePage = 200'000;  // the index stays below the limit, two pages as well
+  const TempFolder folder;
+  auto store = DiskStore::open({folder.path(), 100'000'000, "model", kLargePage});
+  ASSERT_TRUE(store);
+  DiskTier tier(*std::move(store), kLargePage, nullptr, std::chrono::nanoseconds(0));
+  const Tokens tokens = tokens_from_one(6 * kPageTokens);
+  std::vector<PageName> names;
+  for (size_t page = 0; page < 6; ++page) {
+    const auto part = std::span(tokens).subspan(page * kPageTokens, kPageTokens);
+    const PrefixKey parent = page == 0 ? PrefixKey{} : names.back().key;
+    names.push_back({parent, extend_key(tier.secret(), parent, part), {}});
+    std::ranges::copy(part, names.back().tokens.begin());
+  }
+  const auto store_pages = [&](std::initializer_list<size_t> pages) {
+    for (const size_t page : pages) {
+      tier.store(names[page], std::vector<uint8_t>(kLargePage));
+      tier.drain(std::chrono::steady_clock::now() + std::chrono::seconds(20));
+    }
+  };
+  EXPECT_TRUE(tier.knows({}));
+  {
+    const FileSizeLimit full(5 * kLargePage / 2);
+    store_pages({0, 1, 2});
+  }
+  EXPECT_FALSE(tier.stats().writes);
+  EXPECT_TRUE(tier.can_store());  // again
+  store_pages({3, 4});
+  EXPECT_EQ(tier.stats().n_stored, 2u);
+  EXPECT_FALSE(tier.knows(names[4].key));
+  store_pages({2, 3, 5});
+  EXPECT_EQ(tier.stats().n_stored, 4u);
+  EXPECT_EQ(tier.n_known({}, tokens), 4u);
 }
 
 TEST(DiskTier, ANewLoadEndsTheOneBefore) {
