@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tools/golden"))
 
 from models_cases import CASES, F32_CASES, QUANT_CASES  # noqa: E402
 from models_gguf import cached, file_hash  # noqa: E402
-from models_server import ISA_FLAGS, Server, kernel_tables, machine_runs  # noqa: E402
+from models_server import ISA_FLAGS, Server, kernel_tables, machine_runs, model_tables  # noqa: E402
 
 DATA = ROOT / "tests/data/models"
 RMS_FACTOR = 1.5
@@ -44,7 +44,7 @@ def folder(tmp_path_factory):
 
 def tables():
     best_found = False
-    for isa in kernel_tables():
+    for isa in model_tables():
         runs = machine_runs(isa)
         reason = f"this machine cannot run the {isa} kernels"
         yield pytest.param(isa, not best_found and runs, id=isa, marks=[] if runs else pytest.mark.skip(reason=reason))

@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tools/golden"))
 
 from models_cases import CASES  # noqa: E402
 from models_gguf import cached  # noqa: E402
-from models_server import Server, binary, kernel_tables, machine_runs  # noqa: E402
+from models_server import Server, binary, kernel_tables, machine_runs, model_tables  # noqa: E402
 from models_weights import token_ids  # noqa: E402
 
 TINY = ["llama_gqa2_d80_llama3", "qwen2_gqa7_d64_tied", "qwen3_gqa3_d80", "gemma3_d256", "quant_q4_k", "quant_q6_k",
@@ -55,7 +55,7 @@ def write_report(parts, limit):
 
 
 def tables():
-    for isa in kernel_tables():
+    for isa in model_tables():
         skip = pytest.mark.skip(reason=f"this machine cannot run the {isa} kernels")
         yield pytest.param(isa, id=isa, marks=[] if machine_runs(isa) else skip)
 
