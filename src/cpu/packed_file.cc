@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/file_io.h"
+
 namespace tempo9::cpu {
 namespace {
 
@@ -18,46 +20,10 @@ constexpr char kMagic[8] = {'T', '9', 'P', 'A', 'C', 'K', 'E', 'D'};
 constexpr size_t kPartAlign = 4096;              // of each part in the file
 constexpr size_t kPieceBytes = size_t{4} << 20;  // bytes that share a checksum
 
-class File {
- public:
-  File(const std::string& path, int flags)
-      : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0666)), code_(fd_ < 0 ? errno : 0) {}
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  int open_error() const { return code_; }
-  // False: errno says why; 0 when the file ends before.
-  bool read(uint64_t offset, void* to, size_t n) const {
-    for (auto* at = static_cast<char*>(to); n > 0;) {
-      const ssize_t got = ::pread(fd_, at, n, static_cast<off_t>(offset));
-      if (got < 0 && errno == EINTR) continue;
-      if (got == 0) errno = 0;
-      if (got <= 0) return false;
-      at += got, n -= static_cast<size_t>(got), offset += static_cast<uint64_t>(got);
-    }
-    return true;
-  }
-  bool write(uint64_t offset, const void* from, size_t n) const {
-    for (const auto* at = static_cast<const char*>(from); n > 0;) {
-      const ssize_t put = ::pwrite(fd_, at, n, static_cast<off_t>(offset));
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) return false;
-      at += put, n -= static_cast<size_t>(put), offset += static_cast<uint64_t>(put);
-    }
-    return true;
-  }
-  bool is_regular() const {
-    struct stat info{};
-    return ::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode);
-  }
-
- private:
-  int fd_;
-  int code_;
-};
+bool is_regular(int fd) {
+  struct stat info{};
+  return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+}
 
 // A piece of a part, where it stands in the file.
 struct FilePiece {
@@ -118,11 +84,11 @@ Error cannot(const char* what, const std::string& path, int code) {
 
 Result<PackedFileState> read_packed_file(const std::string& path, const std::string& key,
                                          const PackedParts& parts, ThreadPool& pool) {
-  const File file(path, O_RDONLY);
-  if (file.open_error() == ENOENT) return PackedFileState::kMissing;
-  if (file.open_error() != 0) return cannot("open", path, file.open_error());
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0 && errno == ENOENT) return PackedFileState::kMissing;
+  if (file.get() < 0) return cannot("open", path, errno);
   char magic[sizeof kMagic];
-  if (!file.is_regular() || !file.read(0, magic, sizeof magic) ||
+  if (!is_regular(file.get()) || !read_at(file.get(), 0, magic, sizeof magic) ||
       std::memcmp(magic, kMagic, sizeof magic) != 0) {
     return make_error(ErrorCode::kInvalidArgument,
                       "{}: found something else than packed weights of tempo9, and does not "
@@ -131,12 +97,13 @@ Result<PackedFileState> read_packed_file(const std::string& path, const std::str
   }
   const std::string head = head_of(key, parts);
   std::string found(head.size(), '\0');
-  if (!file.read(0, found.data(), found.size()) || found != head) return PackedFileState::kOther;
+  if (!read_at(file.get(), 0, found.data(), found.size()) || found != head)
+    return PackedFileState::kOther;
 
   const size_t n_pieces = pieces_of(parts, 0).size();
   std::string seal((n_pieces + 1) * 8, '\0');
   std::vector<uint64_t> sums(n_pieces);
-  if (file.read(head.size(), seal.data(), seal.size()))
+  if (read_at(file.get(), head.size(), seal.data(), seal.size()))
     for (size_t i = 0; i < n_pieces; ++i) sums[i] = read_number(seal.data() + 8 * i);
   if (seal != seal_of(head, sums)) return PackedFileState::kDamaged;
 
@@ -145,7 +112,7 @@ Result<PackedFileState> read_packed_file(const std::string& path, const std::str
   pool.run(static_cast<uint32_t>(n_pieces), 1, [&](uint32_t begin, uint32_t end, uint32_t) {
     for (uint32_t i = begin; i < end && !is_damaged; ++i) {
       const FilePiece& piece = pieces[i];
-      if (!file.read(piece.offset, piece.bytes.data(), piece.bytes.size()) ||
+      if (!read_at(file.get(), piece.offset, piece.bytes.data(), piece.bytes.size()) ||
           checksum(piece.bytes) != sums[i])
         is_damaged = true;
     }
@@ -164,12 +131,12 @@ Status write_packed_file(const std::string& path, const std::string& key, const 
   });
   const std::string beside = fmt::format("{}.{}.part", path, ::getpid());
   const auto write_all = [&]() -> Status {
-    const File file(beside, O_WRONLY | O_CREAT | O_TRUNC);
-    if (file.open_error() != 0) return cannot("create", beside, file.open_error());
+    const Fd file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (file.get() < 0) return cannot("create", beside, errno);
     const std::string all = head + seal_of(head, sums);
-    if (!file.write(0, all.data(), all.size())) return cannot("write", beside, errno);
+    if (!write_at(file.get(), 0, all.data(), all.size())) return cannot("write", beside, errno);
     for (const FilePiece& piece : pieces) {
-      if (!file.write(piece.offset, piece.bytes.data(), piece.bytes.size()))
+      if (!write_at(file.get(), piece.offset, piece.bytes.data(), piece.bytes.size()))
         return cannot("write", beside, errno);
     }
     return {};

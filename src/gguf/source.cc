@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/file_io.h"
+
 namespace tempo9::gguf {
 namespace {
 
@@ -89,18 +91,9 @@ Status Source::read_at(uint64_t offset, void* dst, size_t n) const {
     if (n != 0) std::memcpy(dst, data().data() + offset, n);
     return {};
   }
-  auto* out = static_cast<uint8_t*>(dst);
-  while (n > 0) {
-    const ssize_t got = ::pread(fd_, out, n, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0)
-      return make_error(ErrorCode::kIo, "{}: cannot read: {}", path_, std::strerror(errno));
-    if (got == 0) return changed(path_, size_);
-    out += got;
-    offset += static_cast<uint64_t>(got);
-    n -= static_cast<size_t>(got);
-  }
-  return {};
+  if (tempo9::read_at(fd_, offset, dst, n)) return {};
+  if (errno == 0) return changed(path_, size_);
+  return make_error(ErrorCode::kIo, "{}: cannot read: {}", path_, std::strerror(errno));
 }
 
 Status Source::map() {

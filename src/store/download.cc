@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_io.h"
+
 namespace tempo9::store {
 namespace fs = std::filesystem;
 
@@ -29,34 +31,8 @@ namespace {
 constexpr int kTries = 6;  // of one piece, without a byte between them
 constexpr std::chrono::milliseconds kFirstPause{250};
 
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 Error io_error(const std::string& path, const char* what) {
   return Error{ErrorCode::kIo, fmt::format("{}: cannot {}: {}", path, what, std::strerror(errno))};
-}
-
-bool write_at(int fd, uint64_t offset, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(n));
-    offset += static_cast<uint64_t>(n);
-  }
-  return true;
 }
 
 // Which pieces are on disk; and the file that says so.
@@ -171,7 +147,7 @@ class Transfer {
     bool cannot_write = false;
     const auto sink = [&](std::string_view bytes) {
       if (stopped()) return false;
-      if (!write_at(fd_, range.begin, bytes)) {
+      if (!write_at(fd_, range.begin, bytes.data(), bytes.size())) {
         cannot_write = true;
         return false;
       }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/file_io.h"
 
 namespace tempo9::kv {
 namespace {
@@ -92,16 +93,10 @@ Status DiskStore::put(const PageName& name, std::span<const uint8_t> bytes) {
   if (known) return {};
   if (writing_.fd >= 0 && writing_.size + bytes.size() > segment_bytes_) close_segment();
   if (writing_.fd < 0) T9_TRY(begin_segment());
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t n = ::pwrite(writing_.fd, bytes.data() + done, bytes.size() - done,
-                               static_cast<off_t>(writing_.size + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      Error error = io_error(options_.folder);
-      close_segment();
-      return error;
-    }
-    done += static_cast<size_t>(n);
+  if (!write_at(writing_.fd, writing_.size, bytes.data(), bytes.size())) {
+    Error error = io_error(options_.folder);
+    close_segment();
+    return error;
   }
   insert_page_.reset().bind(space_).bind(bytes_of(name.key)).bind(bytes_of(name.parent));
   insert_page_.bind(bytes_of(name.tokens)).bind(writing_.id);
@@ -171,13 +166,7 @@ Result<std::optional<DiskStore::Found>> DiskStore::find(const PrefixKey& parent,
 Result<bool> DiskStore::read(const Row& row, std::span<uint8_t> bytes) {
   T9_TRY(const int fd, reader(row.segment));
   if (fd < 0) return false;
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t n = ::pread(fd, bytes.data() + done, bytes.size() - done,
-                              static_cast<off_t>(row.offset + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    done += static_cast<size_t>(n);
-  }
+  if (!read_at(fd, row.offset, bytes.data(), bytes.size())) return false;
   return checksum(row.name, bytes) == row.checksum;
 }
 
