@@ -271,17 +271,14 @@ T9_SIMD U8 or_bits45(U8 x, U8 plane) {
 }
 
 #ifdef T9_VNNI_ENCODING  // one instruction a dot; assembly as in avx512/simd.h
-using Dots = I32;
-constexpr int dots_a_run(int) { return 8; }
-T9_SIMD Dots begin_dots(I32 sum) { return sum; }
-T9_SIMD I32 end_dots(I32, Dots dots) { return dots; }
 template <int kZero>
-T9_SIMD Dots dot(Dots acc, U8 w, I32 a) {
+T9_SIMD I32 dot(I32 acc, U8 w, I32 a) {
   asm(T9_VNNI_ENCODING " vpdpbusd %2, %1, %0" : "+x"(acc.a) : "x"(w.a), "x"(a.a));
   asm(T9_VNNI_ENCODING " vpdpbusd %2, %1, %0" : "+x"(acc.b) : "x"(w.b), "x"(a.b));
   return acc;
 }
 #else
+#define T9_NARROW_DOTS
 // maddubs adds pairs of products in 16 bits; as many as cannot overflow are added there.
 struct Dots {
   __m256i a, b;

@@ -182,11 +182,6 @@ T9_SIMD U8 or_bits45(U8 x, U8 plane) {
   return _mm512_or_si512(x, _mm512_and_si512(at4, _mm512_set1_epi8(0x30)));
 }
 
-// Dots on their way into a sum: here the sum itself.
-using Dots = I32;
-constexpr int dots_a_run(int) { return 8; }
-T9_SIMD Dots begin_dots(I32 sum) { return sum; }
-T9_SIMD I32 end_dots(I32, Dots dots) { return dots; }
 // Lane c += w[4c .. 4c+3] . a[4c .. 4c+3]
 template <int kZero>
 T9_SIMD I32 dot(I32 acc, U8 w, I32 a) {

@@ -3,6 +3,15 @@
 // one fused multiply-add each. So the same row gives the same bits alone, in a batch, on any number
 // of threads and on any table. Included inside a table's namespace, after formats.inl.h.
 
+// Dots on their way into a sum: the sum itself, unless the table says T9_NARROW_DOTS and adds a run
+// of them in narrower integers first.
+#ifndef T9_NARROW_DOTS
+using Dots = I32;
+constexpr int dots_a_run(int) { return 8; }
+T9_SIMD Dots begin_dots(I32 sum) { return sum; }
+T9_SIMD I32 end_dots(I32, Dots dots) { return dots; }
+#endif
+
 // What a decoded block still needs to know of its format; formats that agree here share their
 // tiles.
 template <int kZeroPoint, bool kHasMin, bool kHasHalves, int kRunOfDots>

@@ -250,10 +250,6 @@ T9_SIMD U8 or_bits45(U8 x, U8 plane) {
 }
 #undef T9_BYTES
 
-using Dots = I32;
-constexpr int dots_a_run(int) { return 8; }
-T9_SIMD Dots begin_dots(I32 sum) { return sum; }
-T9_SIMD I32 end_dots(I32, Dots dots) { return dots; }
 template <int kZero>
 T9_SIMD I32 dot(I32 acc, U8 w, I32 a) {
   int8_t bytes[64];
