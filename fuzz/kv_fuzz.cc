@@ -3,8 +3,6 @@
 // The KV cache's files, damaged in any way: what is found is what was stored, and the folder can be
 // written again. The input is a list of changes of six bytes: file, kind, place (4); of a file of
 // three pages and its index.
-#include <stdlib.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/testing/temp_folder.h"
 #include "kv/tiers/disk_store.h"
 
 namespace {
@@ -31,18 +30,12 @@ std::vector<uint8_t> bytes_of(TokenId page) {
   return std::vector<uint8_t>(kPageBytes, static_cast<uint8_t>(page + 1));
 }
 
-// A folder of our own below the system's, with the files as they should be beside it.
+// The files that are damaged, with those as they should be beside them.
 struct Place {
-  std::string folder = fs::temp_directory_path() / "tempo9_kv_fuzz_XXXXXX";
-  std::string used, kept;
+  tempo9::TempFolder folder;
+  std::string used = folder.file("used"), kept = folder.file("kept");
 
-  Place() {
-    T9_CHECK(::mkdtemp(folder.data()) != nullptr);
-    used = folder + "/used";
-    kept = folder + "/kept";
-    put_all(kept);
-  }
-  ~Place() { fs::remove_all(folder); }
+  Place() { put_all(kept); }
 
   static void put_all(const std::string& path) {
     auto store = DiskStore::open({path, 8 << 20, "model", kPageBytes});

@@ -2,8 +2,6 @@
 // Changes: 500
 // A manifest of any bytes in Ollama's store, and the same as a description in our own: what is
 // listed has a name and lies in the store.
-#include <stdlib.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -12,6 +10,7 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "base/testing/temp_folder.h"
 #include "store/ollama.h"
 #include "store/own_store.h"
 
@@ -20,20 +19,16 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Stores {
-  std::string folder = fs::temp_directory_path() / "tempo9_ollama_fuzz_XXXXXX";
-  std::string ollama, own;
+  tempo9::TempFolder folder;
+  std::string ollama = folder.file("ollama"), own = folder.file("own");
 
   Stores() {
-    T9_CHECK(::mkdtemp(folder.data()) != nullptr);
-    ollama = folder + "/ollama";
-    own = folder + "/own";
     fs::create_directories(ollama + "/manifests/registry.ollama.ai/library/tiny");
     fs::create_directories(ollama + "/blobs");
     fs::create_directories(own + "/o/tiny/Q4_0");
     std::ofstream(ollama + "/blobs/sha256-" + std::string(64, 'a')) << "GGUF";
     std::ofstream(own + "/o/tiny/Q4_0/tiny.gguf") << "GGUF";
   }
-  ~Stores() { fs::remove_all(folder); }
 };
 
 }  // namespace

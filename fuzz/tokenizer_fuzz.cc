@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "tokenizer/testing/sentencepiece_vocab.h"
 #include "tokenizer/tokenizer.h"
 
 namespace {
@@ -44,25 +45,6 @@ VocabData byte_level(const char* pre) {
   return vocab;
 }
 
-VocabData sentencepiece() {
-  VocabData vocab;
-  vocab.model = "llama";
-  vocab.tokens = {"<unk>", "<s>", "</s>"};
-  vocab.types = {2, 3, 3};
-  for (int byte = 0; byte < 256; ++byte) {
-    constexpr char kHex[] = "0123456789ABCDEF";
-    vocab.tokens.push_back({'<', '0', 'x', kHex[byte / 16], kHex[byte % 16], '>'});
-    vocab.types.push_back(6);
-  }
-  for (const char* piece : {"\u2581", "a", "b", "ab", "\u2581a", "the", "\u00E4", "</"}) {
-    vocab.tokens.emplace_back(piece);
-    vocab.types.push_back(1);
-  }
-  for (size_t i = 0; i < vocab.tokens.size(); ++i) vocab.scores.push_back(-static_cast<float>(i));
-  vocab.unk = 0, vocab.bos = 1, vocab.eos = 2;
-  return vocab;
-}
-
 struct Family {
   std::unique_ptr<Tokenizer> tokenizer;
   bool is_exact = true;  // the text comes back, whatever it is
@@ -79,7 +61,7 @@ std::vector<Family> families() {
   add(byte_level("llama-bpe"), true);
   add(byte_level("qwen2"), false);  // NFC first
   // U+2581 in a text is a space afterwards, as in the original.
-  add(sentencepiece(), false);
+  add(sentencepiece_vocab({"\u2581", "a", "b", "ab", "\u2581a", "the", "\u00E4", "</"}), false);
   all.push_back({make_byte_tokenizer(), true});
   return all;
 }

@@ -1,36 +1,15 @@
 #include <gtest/gtest.h>
 
 #include "tokenizer/testing/encode.h"
+#include "tokenizer/testing/sentencepiece_vocab.h"
 
 namespace tempo9::tokenizer {
 namespace {
 
-// 0 <unk>, 1 <s>, 2 </s>, 3..258 bytes, then pieces.
-VocabData with_pieces(std::vector<std::string> more) {
-  VocabData vocab;
-  vocab.model = "llama";
-  vocab.tokens = {"<unk>", "<s>", "</s>"};
-  vocab.types = {2, 3, 3};
-  for (int byte = 0; byte < 256; ++byte) {
-    constexpr char kHex[] = "0123456789ABCDEF";
-    vocab.tokens.push_back({'<', '0', 'x', kHex[byte / 16], kHex[byte % 16], '>'});
-    vocab.types.push_back(6);
-  }
-  for (std::string& piece : more) {
-    vocab.tokens.push_back(std::move(piece));
-    vocab.types.push_back(1);
-  }
-  for (size_t i = 0; i < vocab.tokens.size(); ++i) vocab.scores.push_back(-static_cast<float>(i));
-  vocab.unk = 0;
-  vocab.bos = 1;
-  vocab.eos = 2;
-  vocab.add_bos = true;
-  return vocab;
-}
 constexpr TokenId kFirst = 259;
 
 TEST(SentencePiece, SpacePrefix) {
-  VocabData vocab = with_pieces({"▁", "a", "▁a", "b"});
+  VocabData vocab = sentencepiece_vocab({"▁", "a", "▁a", "b"});
   auto made = make_tokenizer(vocab);
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(encode(**made, "a"), (std::vector<TokenId>{kFirst + 2}));
@@ -47,7 +26,7 @@ TEST(SentencePiece, SpacePrefix) {
 }
 
 TEST(SentencePiece, HigherScoreFirst) {
-  VocabData vocab = with_pieces({"a", "b", "c", "ab", "bc"});
+  VocabData vocab = sentencepiece_vocab({"a", "b", "c", "ab", "bc"});
   vocab.add_space_prefix = false;
   EXPECT_EQ(encode(**make_tokenizer(vocab), "abc"), (std::vector<TokenId>{kFirst + 3, kFirst + 2}));
   vocab.scores[kFirst + 4] = 0;
@@ -55,7 +34,7 @@ TEST(SentencePiece, HigherScoreFirst) {
 }
 
 TEST(SentencePiece, WhatIsNoTokenGoesAsBytes) {
-  VocabData vocab = with_pieces({"a"});
+  VocabData vocab = sentencepiece_vocab({"a"});
   vocab.add_space_prefix = false;
   const auto made = make_tokenizer(vocab);
   EXPECT_EQ(encode(**made, "aé\xFF"), (std::vector<TokenId>{kFirst, 3 + 0xC3, 3 + 0xA9, 3 + 0xFF}));
@@ -75,7 +54,7 @@ TEST(SentencePiece, WithoutByteTokensTheUnknownOneStandsIn) {
 }
 
 TEST(SentencePiece, UserDefinedRunsOfSpaces) {
-  VocabData vocab = with_pieces({"▁", "a", "\n", "  ", "   ", "\n\n"});
+  VocabData vocab = sentencepiece_vocab({"▁", "a", "\n", "  ", "   ", "\n\n"});
   for (const TokenId id : {3, 4, 5}) vocab.types[static_cast<size_t>(kFirst + id)] = 4;
   for (const TokenId id : {3, 4, 5}) vocab.scores[static_cast<size_t>(kFirst + id)] = -1000;
   vocab.add_space_prefix = false;
@@ -87,14 +66,14 @@ TEST(SentencePiece, UserDefinedRunsOfSpaces) {
 }
 
 TEST(SentencePiece, PlainTextNeverGivesControlTokens) {
-  VocabData vocab = with_pieces({"<", "/", "s", ">", "</", "s>"});
+  VocabData vocab = sentencepiece_vocab({"<", "/", "s", ">", "</", "s>"});
   vocab.add_space_prefix = false;
   EXPECT_EQ(encode(**make_tokenizer(vocab), "</s>"),
             (std::vector<TokenId>{kFirst + 4, kFirst + 5}));
 }
 
 TEST(Gemma4, MergesAreListed) {
-  VocabData vocab = with_pieces({"▁", "a", "b", "ab", "▁a", "\n", "\n\n"});
+  VocabData vocab = sentencepiece_vocab({"▁", "a", "b", "ab", "▁a", "\n", "\n\n"});
   vocab.model = "gemma4";
   vocab.scores.clear();
   vocab.merges = {"▁ a", "a b", "\n \n"};

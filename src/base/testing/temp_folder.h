@@ -1,8 +1,7 @@
-// For tests: a folder of its own, gone at the end. CTest runs a program's cases side by side, so a
-// name shared between two cases is a race.
+// For tests and fuzzers: a folder of its own, gone at the end. CTest runs a program's cases side by
+// side, so a name shared between two cases is a race.
 #pragma once
 
-#include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <filesystem>
@@ -16,7 +15,7 @@ namespace tempo9 {
 
 class TempFolder {
  public:
-  TempFolder() : path_(::testing::TempDir() + "tempo9_test_XXXXXX") {
+  TempFolder() : path_(std::filesystem::temp_directory_path() / "tempo9_test_XXXXXX") {
     T9_CHECK(::mkdtemp(path_.data()) != nullptr);
   }
   ~TempFolder() {
