@@ -8,11 +8,16 @@ llama.cpp's recipe, so that each product has the format that it has in files peo
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
-from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter, LlamaFileType
+from gguf import GGMLQuantizationType, GGUFReader, LlamaFileType
 from gguf.constants import GGML_QUANT_SIZES
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools/golden"))
+
+from t9gguf import write_gguf  # noqa: E402
 
 # architecture, layers, hidden, heads, kv heads, head size, ffn (of an expert, where there are experts), experts, experts used
 SHAPES = {
@@ -55,20 +60,10 @@ def more_bits(layer: int, n_layers: int) -> bool:
     return layer < n_layers // 8 or layer >= 7 * n_layers // 8 or (layer - n_layers // 8) % 3 == 2
 
 
-def add_tokenizer(writer: GGUFWriter, path: Path) -> int:
-    """Copies tokenizer.* of another file; how many tokens there are."""
-    n_tokens = 0
-    for field in GGUFReader(path).fields.values():
-        if not field.name.startswith("tokenizer."):
-            continue
-        value = field.contents()
-        if field.types[0] == GGUFValueType.ARRAY:
-            writer.add_key_value(field.name, value, GGUFValueType.ARRAY, sub_type=field.types[1])
-        else:
-            writer.add_key_value(field.name, value, field.types[0])
-        if field.name == "tokenizer.ggml.tokens":
-            n_tokens = len(value)
-    return n_tokens
+def tokenizer_of(path: Path) -> dict:
+    """The metadata tokenizer.* of a file, as write_gguf takes it."""
+    fields = [field for field in GGUFReader(path).fields.values() if field.name.startswith("tokenizer.")]
+    return {field.name: (field.contents(), field.types[-1]) for field in fields}
 
 
 def main() -> None:
@@ -82,32 +77,28 @@ def main() -> None:
     low, high = MIXED.get(args.type, (args.type, args.type))
     rng = np.random.default_rng(1)
 
-    writer = GGUFWriter(args.out, arch)
-    writer.add_name(f"{args.shape} with random weights")
-    writer.add_block_count(n_layers)
-    writer.add_context_length(40960)
-    writer.add_embedding_length(hidden)
-    writer.add_feed_forward_length(ffn)
-    writer.add_head_count(heads)
-    writer.add_head_count_kv(kv_heads)
-    writer.add_key_length(head)
-    writer.add_value_length(head)
-    writer.add_rope_freq_base(1e6)
-    writer.add_layer_norm_rms_eps(1e-6)
+    tokenizer = tokenizer_of(args.tokenizer_from)
+    n_tokens = len(tokenizer["tokenizer.ggml.tokens"][0])
+    metadata = {"general.name": f"{args.shape} with random weights", f"{arch}.block_count": n_layers,
+                f"{arch}.context_length": 40960, f"{arch}.embedding_length": hidden, f"{arch}.feed_forward_length": ffn,
+                f"{arch}.attention.head_count": heads, f"{arch}.attention.head_count_kv": kv_heads,
+                f"{arch}.attention.key_length": head, f"{arch}.attention.value_length": head,
+                f"{arch}.rope.freq_base": 1e6, f"{arch}.attention.layer_norm_rms_epsilon": 1e-6} | tokenizer
     if file_type := LlamaFileType.__members__.get(f"MOSTLY_{args.type}"):
-        writer.add_file_type(file_type)
+        metadata["general.file_type"] = int(file_type)
     if experts:
-        writer.add_expert_count(experts)
-        writer.add_expert_used_count(used)
-        writer.add_expert_feed_forward_length(ffn)
-    n_tokens = add_tokenizer(writer, args.tokenizer_from)
+        metadata |= {f"{arch}.expert_count": experts, f"{arch}.expert_used_count": used,
+                     f"{arch}.expert_feed_forward_length": ffn}
+    tensors, types = {}, {}
 
     def add(name: str, kind: str, *shape: int) -> None:
-        if kind == "F32":
-            data = np.ones(shape, np.float32) if len(shape) == 1 else rng.standard_normal(shape, np.float32) * 0.02
-            writer.add_tensor(name, data)
+        types[name] = kind
+        if kind != "F32":
+            tensors[name] = random_tensor(rng, kind, shape)
+        elif len(shape) == 1:
+            tensors[name] = np.ones(shape, np.float32)
         else:
-            writer.add_tensor(name, random_tensor(rng, kind, shape), raw_dtype=GGMLQuantizationType[kind])
+            tensors[name] = rng.standard_normal(shape, np.float32) * 0.02
 
     add("token_embd.weight", high, n_tokens, hidden)
     add("output_norm.weight", "F32", hidden)
@@ -129,10 +120,7 @@ def main() -> None:
         add(at + "ffn_gate" + suffix, low, *each, ffn, hidden)
         add(at + "ffn_up" + suffix, low, *each, ffn, hidden)
         add(at + "ffn_down" + suffix, best, *each, hidden, ffn)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    write_gguf(args.out, arch, metadata, tensors, types)
 
 
 if __name__ == "__main__":
