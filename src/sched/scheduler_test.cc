@@ -279,6 +279,23 @@ TEST(Scheduler, AShortNewcomerDoesNotWaitBehindALongPrompt) {
   EXPECT_GE(f.replies[6].size(), 1u);
 }
 
+TEST(Scheduler, AShortNewcomerIsReadAtOnceOnASlowMachineToo) {
+  Fixture f(1200, {.max_batch = 8});
+  f.ms_of_step = [](size_t n_replies, size_t n_prompt) {
+    return 40.0 + static_cast<double>(n_replies) + 8 * static_cast<double>(n_prompt);
+  };
+  for (SequenceId id = 1; id <= 4; ++id) f.add(id, iota(20, static_cast<TokenId>(100 * id)), 300);
+  f.add(5, iota(9'000, 1'000'000), 1);
+  for (int i = 0; i < 40; ++i) f.step();
+  f.add(6, iota(50, 5'000'000), 5);
+  f.step();
+  EXPECT_EQ(f.replies[6].size(), 1u);
+  // Not one behind the other: the replies' gaps are promised, too.
+  f.add(7, iota(50, 6'000'000), 5);
+  f.step();
+  EXPECT_TRUE(f.replies[7].empty());
+}
+
 TEST(Scheduler, ShortPromptsDoNotKeepALongOneWaitingForEver) {
   Fixture f(1200, {.max_batch = 4, .max_rows = 64});
   f.add(1, iota(6'400, 1'000'000), 1);
