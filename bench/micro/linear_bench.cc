@@ -38,9 +38,8 @@ void run_linear(benchmark::State& state, const KernelTable& kernels, DType type,
   const uint32_t n_blocks = n_in / kBlock;
   std::vector<float> x(size_t{n_rows} * n_in, 0.5f), out(size_t{n_rows} * n_out);
   std::vector<QuantBlock> blocks(n_rows * n_blocks);
-  std::vector<float> row_scale(n_rows);
   for (uint32_t r = 0; r < n_rows; ++r)
-    kernels.quantize_row(&x[size_t{r} * n_in], n_in, &blocks[r * n_blocks], &row_scale[r]);
+    kernels.quantize_row(&x[size_t{r} * n_in], n_in, &blocks[r * n_blocks]);
   std::vector<uint8_t> scratch(linear_scratch_bytes(n_rows) + 64);
   LinearArgs args;
   args.weights = packed.data();
@@ -51,7 +50,7 @@ void run_linear(benchmark::State& state, const KernelTable& kernels, DType type,
   args.n_rows = n_rows;
   args.x = x.data();
   args.x_stride = n_in;
-  args.x_quant = {blocks.data(), row_scale.data(), n_blocks};
+  args.x_quant = {blocks.data(), n_blocks};
   args.out = out.data();
   args.out_stride = n_out;
   args.scratch = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;

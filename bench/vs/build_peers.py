@@ -33,7 +33,7 @@ SOURCES = {
     "llama.cpp": Source(
         "llama-cpp-python", "0.3.36", "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e",
         "vendor/llama.cpp", ("-DLLAMA_OPENSSL=OFF", "-DLLAMA_BUILD_UI=OFF"),
-        ("llama-bench", "llama-batched-bench", "llama-server")),
+        ("llama-bench", "llama-batched-bench", "llama-server", "llama-perplexity")),
     # Attention over 4-bit KV caches, which no cell here uses, would take most of the time to build.
     "ik_llama.cpp": Source(
         "ik-llama-cpp-python", "0.1.5", "33c67eb99e4dcab5e611050433243815709b8b3067753f9ce18375013cf002ad",

@@ -248,7 +248,7 @@ Result<std::span<const float>> CpuBackend::step(const ops::Batch& batch) {
 void CpuBackend::quantize(const Activation& x, uint32_t r) const {
   if (!x.quantized) return;
   const QuantRows& q = x.quant;
-  kernels_.quantize_row(row(x, r), x.width, q.blocks + size_t{r} * q.n_blocks, q.row_scale + r);
+  kernels_.quantize_row(row(x, r), x.width, q.blocks + size_t{r} * q.n_blocks);
 }
 
 void CpuBackend::run(const ops::Embed& op) {

@@ -31,7 +31,7 @@ Result<const KernelTable*> select_kernels(std::string_view name);
 
 // The version of what all tables compute alike (docs/determinism.md) and of the page layout. To be
 // raised with every change of either, or pages on disk would be taken for what they are not.
-inline constexpr std::string_view kNumerics = "cpu-3";
+inline constexpr std::string_view kNumerics = "cpu-4";
 
 // What a page of 32 tokens takes, by class of KV layers: the one that is read to the end first,
 // then by window.

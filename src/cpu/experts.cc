@@ -48,7 +48,7 @@ Status Experts::load(const ops::Program& program, const std::vector<Weight>& wei
       const bool q = weights[static_cast<size_t>(id.index)].takes_quantized_rows();
       (q ? quantized : floats) = true;
     }
-    const size_t row_bytes = (quantized ? width / kBlock * sizeof(QuantBlock) + sizeof(float) : 0) +
+    const size_t row_bytes = (quantized ? width / kBlock * sizeof(QuantBlock) : 0) +
                              (floats ? width * sizeof(float) : 0);
     gathered = std::max(gathered, row_bytes * max_rows * n_used);
   }
@@ -93,8 +93,6 @@ Activation Experts::in_places(const Activation& in, const std::vector<Chunk>& ch
   if (quantized) {
     out.quant.blocks = reinterpret_cast<QuantBlock*>(at);
     at += rows.size() * in.quant.n_blocks * sizeof(QuantBlock);
-    out.quant.row_scale = reinterpret_cast<float*>(at);
-    at += rows.size() * sizeof(float);
   }
   out.data = reinterpret_cast<float*>(at);
   pool_.run(static_cast<uint32_t>(rows.size()), 16, [&](uint32_t begin, uint32_t end, uint32_t) {
@@ -104,7 +102,6 @@ Activation Experts::in_places(const Activation& in, const std::vector<Chunk>& ch
         const size_t n = in.quant.n_blocks;
         std::memcpy(out.quant.blocks + n * place, in.quant.blocks + n * row,
                     n * sizeof(QuantBlock));
-        out.quant.row_scale[place] = in.quant.row_scale[row];
       }
       if (floats) {
         std::memcpy(out.data + place * in.width, in.data + row * in.width,
@@ -131,10 +128,7 @@ void Experts::linear(const std::vector<Chunk>& chunks, const float* bias, const 
       LinearArgs args;
       args.n_rows = run.n_places;
       args.x_quant = x.quant;
-      if (x.quantized) {
-        args.x_quant.blocks += size_t{x.quant.n_blocks} * run.first_place;
-        args.x_quant.row_scale += run.first_place;
-      }
+      if (x.quantized) args.x_quant.blocks += size_t{x.quant.n_blocks} * run.first_place;
       args.x = x.data + size_t{x.width} * run.first_place;
       args.x_stride = x.width;
       args.out = out.data + size_t{out.width} * run.first_place;

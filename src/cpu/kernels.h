@@ -17,7 +17,7 @@ namespace tempo9::cpu {
 
 inline constexpr uint32_t kLanes =
     16;  // columns a group, and the virtual vector width of every table
-inline constexpr uint32_t kBlock = 32;  // inputs that share an activation exponent
+inline constexpr uint32_t kBlock = 32;  // inputs that share an activation scale
 
 // How a matrix is packed. The quantised ones take int8 activations, the others f32.
 enum class Packing : uint8_t {
@@ -58,18 +58,16 @@ inline constexpr size_t kNumPackings = kNumQuantPackings + 3;
 // from. All that a product reads of a row's block stands together: one stream a row.
 struct QuantBlock {
   int8_t q[kBlock];
-  float scale;            // a power of two
+  float scale;            // of q
   float sum;              // of q, times scale
   int32_t minus_16_sum;   // -16 times the sum of q
   int32_t minus_32_half;  // -32 times the sum of the first 16 of q
 };
 static_assert(sizeof(QuantBlock) == 48);
 
-// Rows of int8 activations: x = q * block scale * row scale. The one format for all quantised
-// weights.
+// Rows of int8 activations: x = q * block scale. The one format for all quantised weights.
 struct QuantRows {
   QuantBlock* blocks = nullptr;  // [n_rows, n_blocks]
-  float* row_scale = nullptr;    // [n_rows]
   uint32_t n_blocks = 0;
 };
 
@@ -171,7 +169,7 @@ struct KernelTable {
   void (*linear[kNumPackings])(const LinearArgs&);  // by Packing
 
   // x [n] f32 to one row of QuantRows. n % 32 == 0.
-  void (*quantize_row)(const float* x, uint32_t n, QuantBlock* blocks, float* row_scale);
+  void (*quantize_row)(const float* x, uint32_t n, QuantBlock* blocks);
   // out = x / rms(x) * w; with add, out += that. out may be x.
   void (*rms_norm)(const float* x, const float* w, uint32_t n, float eps, float* out, bool add);
   // out = act(gate) * up

@@ -26,7 +26,6 @@ struct Rows {
   uint32_t n, width;
   std::vector<float> f32;
   std::vector<QuantBlock> blocks;
-  std::vector<float> row_scale;
 
   Rows(uint32_t n_rows, uint32_t n_in, const KernelTable& kernels) : n(n_rows), width(n_in) {
     std::mt19937 random(n_in * 31 + 5);
@@ -35,9 +34,8 @@ struct Rows {
     for (float& x : f32) x = normal(random) * (random() % 64 == 0 ? 20.0f : 1.0f);
     if (width % kBlock != 0) return;
     blocks.resize(n * n_blocks());
-    row_scale.resize(n);
     for (uint32_t r = 0; r < n; ++r) {
-      kernels.quantize_row(&f32[size_t{r} * width], width, &blocks[r * n_blocks()], &row_scale[r]);
+      kernels.quantize_row(&f32[size_t{r} * width], width, &blocks[r * n_blocks()]);
     }
   }
   size_t n_blocks() const { return width / kBlock; }
@@ -45,8 +43,7 @@ struct Rows {
     const size_t i = size_t{r} * width + k;
     if (!quantized) return static_cast<double>(f32[i]);
     const QuantBlock& block = blocks[i / kBlock];
-    return static_cast<double>(block.q[i % kBlock]) * static_cast<double>(block.scale) *
-           static_cast<double>(row_scale[r]);
+    return static_cast<double>(block.q[i % kBlock]) * static_cast<double>(block.scale);
   }
   // Rows [first, first + count) as a product's input.
   void fill(LinearArgs& args, uint32_t first, uint32_t count) {
@@ -55,7 +52,6 @@ struct Rows {
     args.x_stride = width;
     if (blocks.empty()) return;
     args.x_quant = {.blocks = blocks.data() + first * n_blocks(),
-                    .row_scale = row_scale.data() + first,
                     .n_blocks = static_cast<uint32_t>(n_blocks())};
   }
 };
@@ -169,7 +165,6 @@ TEST_P(LinearTest, EveryTableGivesTheSameBits) {
   ASSERT_EQ(mine.blocks.size(), theirs.blocks.size());
   for (size_t i = 0; i < mine.blocks.size(); ++i)
     ASSERT_EQ(0, std::memcmp(&mine.blocks[i], &theirs.blocks[i], sizeof(QuantBlock))) << i;
-  ASSERT_EQ(mine.row_scale, theirs.row_scale);
   for (const uint32_t count : {1u, 11u, 40u})
     EXPECT_EQ(c.run(kernels(), mine, 0, count), c.run(scalar, theirs, 0, count)) << count;
 }
@@ -186,7 +181,7 @@ TEST_P(LinearTest, ExtremeWeightsAndActivationsOverflowNothing) {
     for (uint32_t r = 0; r < rows.n; ++r) {
       float* x = &rows.f32[size_t{r} * n_in];
       for (uint32_t k = 0; k < n_in; ++k) x[k] = r == 0 || (r == 2 && k % 2 == 0) ? 1.0f : -1.0f;
-      kernels().quantize_row(x, n_in, &rows.blocks[r * rows.n_blocks()], &rows.row_scale[r]);
+      kernels().quantize_row(x, n_in, &rows.blocks[r * rows.n_blocks()]);
     }
     ASSERT_EQ(rows.blocks[0].q[0], 127);
     for (const uint32_t count : {1u, 20u})

@@ -63,14 +63,14 @@ constexpr size_t kAlign = 64;
 size_t aligned(size_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
 
 struct Sizes {
-  size_t f32, blocks, total;
+  size_t f32, total;
 };
 Sizes sizes_of(const Activation& a, size_t n_rows) {
   Sizes s{};
   n_rows *= std::max(1u, a.n_slots);
   s.f32 = aligned(n_rows * a.width * sizeof(float));
-  if (a.quantized) s.blocks = aligned(n_rows * (a.width / kBlock) * sizeof(QuantBlock));
-  s.total = s.f32 + s.blocks + (a.quantized ? aligned(n_rows * sizeof(float)) : 0);
+  s.total = s.f32;
+  if (a.quantized) s.total += aligned(n_rows * (a.width / kBlock) * sizeof(QuantBlock));
   return s;
 }
 
@@ -81,7 +81,6 @@ void place(Activation& a, uint8_t* at, size_t n_rows) {
   T9_CHECK(a.width % kBlock == 0);
   a.quant.n_blocks = a.width / kBlock;
   a.quant.blocks = reinterpret_cast<QuantBlock*>(at + s.f32);
-  a.quant.row_scale = reinterpret_cast<float*>(at + s.f32 + s.blocks);
 }
 
 }  // namespace

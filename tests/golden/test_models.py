@@ -5,7 +5,7 @@ name. Bounds:
 
 - F32, F16 and BF16 weights meet f32 activations: 2e-3 on each log-probability is promised, and held to with 62 layers
   (0.7e-3 seen); with a few layers 5e-4 is (0.1e-3 seen).
-- Quantised weights meet int8 activations, one f32 scale a row and one power-of-two exponent a block of 32. What that
+- Quantised weights meet int8 activations, one f32 scale a block of 32. What that
   alone does to each model was simulated when the reference was made (models_hf.py: quantise_activations before each
   linear of the fp32 model): its root mean square over the 20 most likely tokens of each position is stored as sim_rms,
   its largest as sim_max. Ours has other rounding errors of the same size, so it may be RMS_FACTOR times that.

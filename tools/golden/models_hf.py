@@ -189,15 +189,9 @@ def build(case: Case):
 
 
 def quantise_activations(x: torch.Tensor, block: int = 32) -> torch.Tensor:
-    """What a linear's input becomes in an int8 engine: one scale a row, one power-of-two exponent a block of 32.
-
-    The row scale is max|row| / 127; a block's exponent is the smallest for which its largest element still fits.
-    """
+    """What a linear's input becomes in an int8 engine: a block of 32 has the scale max|block| / 127."""
     rows = x.reshape(-1, x.shape[-1] // block, block)
-    row_max = rows.abs().amax(dim=(1, 2), keepdim=True).clamp_min(1e-30)
-    block_max = rows.abs().amax(dim=2, keepdim=True)
-    exponent = torch.ceil(torch.log2((block_max / row_max).clamp_min(2.0**-20)))
-    scale = row_max / 127.0 * torch.exp2(exponent)
+    scale = rows.abs().amax(dim=2, keepdim=True).clamp_min(1e-30) / 127.0
     return (torch.round(rows / scale).clamp(-127, 127) * scale).reshape(x.shape)
 
 

@@ -132,13 +132,13 @@ T9_SIMD I32 start_sum(const QuantBlock& x, int part) {
   }
 }
 
-// The sum of a block's activations (or of its half `part`), as floats: exact, small integers times
-// a power of two.
+// The sum of a block's activations (or of its half `part`), as floats: an exact integer times the
+// scale.
 template <class F>
 T9_SIMD F32 float_sum(const QuantBlock& x, int part) {
   if constexpr (!F::kHalves) return set1(x.sum);
-  const float first = static_cast<float>(x.minus_32_half) * (x.scale * -0x1p-5f);
-  return set1(part == 0 ? first : x.sum - first);
+  const int32_t minus_32_sum = part == 0 ? x.minus_32_half : 2 * x.minus_16_sum - x.minus_32_half;
+  return set1(static_cast<float>(minus_32_sum) * (x.scale * -0x1p-5f));
 }
 
 // kRows rows from row0 on, kGroups groups of 16 columns from group on, over a span of blocks.
@@ -234,8 +234,7 @@ static void linear_tile(const Source& source, const LinearArgs& args, Span span,
     const uint32_t row = row0 + static_cast<uint32_t>(r);
 #pragma GCC unroll 4
     for (int g = 0; g < kGroups; ++g) {
-      finish(args, row, group + static_cast<uint32_t>(g),
-             mul(acc[r][g], set1(args.x_quant.row_scale[row])));
+      finish(args, row, group + static_cast<uint32_t>(g), acc[r][g]);
     }
   }
 }

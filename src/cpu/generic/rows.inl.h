@@ -1,48 +1,32 @@
 // Ops on one row. Reductions run on 16 virtual lanes and one tree (math.inl.h), so every table
 // gives the same bits. Included inside a table's namespace, after math.inl.h.
 
-T9_SIMD int32_t float_bits(float x) { return __builtin_bit_cast(int32_t, x); }
-T9_SIMD float bits_float(int32_t x) { return __builtin_bit_cast(float, x); }
-
 // A row that is not finite becomes zeros times no number: so is every product with it.
-static void quantize_row(const float* x, uint32_t n, QuantBlock* blocks, float* row_scale) {
-  F32 row_max = zero(), infinite = zero();
-  for (uint32_t i = 0; i < n; i += kLanes) {
-    row_max = max(row_max, abs(load(x + i)));
-    infinite = see_infinite(load(x + i), infinite);
-  }
-  if (!is_finite(infinite)) {
-    for (uint32_t b = 0; b < n / kBlock; ++b) {
-      blocks[b] = QuantBlock{};
-      blocks[b].scale = 1;
-    }
-    *row_scale = __builtin_nanf("");
-    return;
-  }
-  const float amax = reduce_max(row_max);
-  const float inverse = amax > 0 ? 127.0f / amax : 0.0f;
-  *row_scale = amax / 127.0f;
+static void quantize_row(const float* x, uint32_t n, QuantBlock* blocks) {
+  constexpr float kSmallest = 1e-30f;  // below it everything is zero: scales stay normal floats
+  F32 infinite = zero();
   for (uint32_t b = 0; b < n / kBlock; ++b) {
     QuantBlock& block = blocks[b];
     const F32 low = load(x + b * kBlock), high = load(x + b * kBlock + kLanes);
-    const float block_max = reduce_max(max(abs(low), abs(high)));
-    // The smallest power of two that covers the block, 2^-20 at least: as floats, positive numbers
-    // that differ by a factor of 2^n differ by n << 23.
-    const int32_t halvings = (float_bits(amax) - float_bits(block_max)) >> 23;
-    const int32_t exponent = halvings < 20 ? halvings : 20;
-    const F32 scale = set1(inverse * bits_float((127 + exponent) << 23));
-    const F32 limit = set1(127.0f);
-    const I32 ql = round_to_i32(max(min(mul(low, scale), limit), sub(zero(), limit)));
-    const I32 qh = round_to_i32(max(min(mul(high, scale), limit), sub(zero(), limit)));
+    infinite = see_infinite(high, see_infinite(low, infinite));
+    const float largest = reduce_max(max(abs(low), abs(high)));
+    const bool is_zero = !(largest > kSmallest);
+    const F32 inverse = set1(is_zero ? 0.0f : 127.0f / largest);
+    const I32 ql = round_to_i32(mul(low, inverse)), qh = round_to_i32(mul(high, inverse));
     store_i8(block.q, ql);
     store_i8(block.q + kLanes, qh);
     // Sums of at most 32 * 127 are exact in f32, in any order.
     const float first_half = reduce_add(to_f32(ql));
     const float sum = first_half + reduce_add(to_f32(qh));
-    block.scale = bits_float((127 - exponent) << 23);
+    block.scale = is_zero ? 0.0f : largest * (1.0f / 127.0f);
     block.sum = sum * block.scale;
     block.minus_16_sum = -16 * static_cast<int32_t>(sum);
     block.minus_32_half = -32 * static_cast<int32_t>(first_half);
+  }
+  if (is_finite(infinite)) return;
+  for (uint32_t b = 0; b < n / kBlock; ++b) {
+    blocks[b] = QuantBlock{};
+    blocks[b].scale = blocks[b].sum = __builtin_nanf("");
   }
 }
 
