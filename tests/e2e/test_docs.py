@@ -5,15 +5,17 @@ import json
 import os
 import re
 import shlex
+import socket
 
 import httpx
 import pytest
-from conftest import ROOT, Server, run_binary
+from conftest import ROOT, USER, Server, run_binary
 
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 # Of our scripts and of other programs.
 OTHERS = {"--model", "--once", "--write", "--sanitizers", "--full", "--tests", "--browser", "--version", "--help"}
-PAGES = ["README.md", "SECURITY.md", *(f"docs/{name}.md" for name in ("cli", "security", "operations", "reliability"))]
+PAGES = ["README.md", "SECURITY.md", *(f"docs/{name}.md" for name in ("cli", "security", "operations", "reliability", "limits",
+                                                                      "ollama-models", "quantisations"))]
 
 
 def help_flags(command: str) -> set[str]:
@@ -52,7 +54,7 @@ def test_variables_that_are_named_are_read():
 
 def test_routes_that_are_named_are_there(echo):
     named = set()
-    for page in ("README.md", "docs/operations.md", "docs/security.md"):
+    for page in ("README.md", "docs/operations.md", "docs/security.md", "docs/limits.md"):
         for span in re.findall(r"`(?:GET |POST )?(/[a-z][\w/-]*)`", (ROOT / page).read_text()):
             named.add(span)
     assert len(named) > 10
@@ -60,6 +62,65 @@ def test_routes_that_are_named_are_there(echo):
         for path in sorted(named):
             answers = {client.request(method, path).status_code for method in ("GET", "POST")}
             assert answers != {404}, path
+
+
+def rows(page: str) -> list[list[str]]:
+    lines = [line for line in (ROOT / page).read_text().splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def test_every_format_is_in_the_table_with_its_bits():
+    told = {row[0]: row[1:3] for row in rows("docs/quantisations.md") if len(row) == 4}
+    served = re.findall(r"^T9_QUANT\((\w+)\)", (ROOT / "src/quant/list.inc").read_text(), re.M)
+    sizes = {name: (int(n), int(n_bytes)) for name, n, n_bytes in
+             re.findall(r'T9_DTYPE\(\d+, \w+, "(\w+)", (\d+), (\d+)\)', (ROOT / "src/tensor/dtype.inc").read_text())}
+    assert set(told) - {"format", "---"} == set(served) and len(served) > 25
+    for name in served:
+        n, n_bytes = sizes[name]
+        assert (int(told[name][0]), float(told[name][1])) == (n, 8 * n_bytes / n), name
+
+
+def stated(what: str) -> int:
+    """The first number of that row's limit."""
+    limit = next(row[1] for row in rows("docs/limits.md") if row[0].startswith(what))
+    return int(re.search(r"[\d,]+", limit)[0].replace(",", ""))
+
+
+# What the page states is taken, one more is not. Each gives path and body for a number.
+REQUEST_LIMITS = {
+    "nesting of its JSON": lambda n: ("/v1/completions", {"prompt": "a", "x_extra": json.loads("[" * (n - 1) + "]" * (n - 1))}),
+    "keys of one object": lambda n: ("/v1/completions", {"prompt": "a", "x_extra": {str(i): 1 for i in range(n)}}),
+    "stop strings": lambda n: ("/v1/chat/completions", {"messages": USER, "stop": [f"never {i}" for i in range(n)]}),
+    "`n`": lambda n: ("/v1/chat/completions", {"messages": USER, "n": n, "max_tokens": 1}),
+    "choices of a completion": lambda n: ("/v1/completions", {"prompt": ["a"] * n, "max_tokens": 1}),
+    "`top_logprobs`": lambda n: ("/v1/chat/completions", {"messages": USER, "logprobs": True, "top_logprobs": n}),
+}
+
+
+@pytest.mark.parametrize("what", REQUEST_LIMITS)
+def test_a_limit_is_where_the_page_says(echo, what):
+    n = stated(what)
+    for number, status in ((n, 200), (n + 1, 400)):
+        path, body = REQUEST_LIMITS[what](number)
+        answer = httpx.post(echo.url + path, json=body, timeout=120)
+        assert answer.status_code == status, (number, answer.text[:300])
+
+
+def test_the_server_is_bounded_as_the_page_says(echo):
+    head = stated("head of a request") * 1024
+    assert httpx.get(echo.url + "/health", headers={"X-A": "a" * (head - 1000)}).status_code == 200
+    with httpx.Client() as client:
+        assert client.get(echo.url + "/health", headers={"X-A": "a" * head}).status_code == 431
+    body = stated("body") << 20
+    with socket.create_connection(("127.0.0.1", echo.port), timeout=30) as connection:
+        connection.sendall(b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % (body + 1))
+        assert b" 413 " in connection.recv(4096).split(b"\r\n")[0]
+    source = (ROOT / "src/server/http/listener.h").read_text() + (ROOT / "src/server/generation.cc").read_text() + \
+        (ROOT / "src/engine/build.h").read_text() + (ROOT / "src/gguf/parse.h").read_text() + (ROOT / "src/server/response_store.h").read_text()
+    for what, pattern in {"connections": r"max_connections = (\d+);", "requests that wait": r"kMaxWaiting = (\d+);",
+                          "bodies of all": r"max_bodies_bytes = (\d+)ull << 20", "keys and tensors": r"kMaxKeys = ([\d']+);",
+                          "elements of its arrays": r"kMaxArrayElements = ([\d']+);", "stored replies": r"kMaxCount = (\d+);"}.items():
+        assert stated(what) == int(re.search(pattern, source)[1].replace("'", "")), what
 
 
 # Every page, and what it shows.
@@ -76,7 +137,7 @@ def shown_commands(page: str) -> list[list[str]]:
     text = (ROOT / page).read_text()
     lines = []
     for language, body in BLOCK.findall(text):
-        if language in ("", "sh") and "connect/" not in page:
+        if language.split(" ")[0] in ("", "sh") and "connect/" not in page:
             lines += re.sub(r"\\\n\s*", " ", body).splitlines()
     prose = re.sub(r"\s+", " ", BLOCK.sub("", text))
     lines += [span for span in re.findall(r"`([^`]+)`", prose) if span.startswith("tempo9 ")]
