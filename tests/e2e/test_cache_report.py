@@ -23,6 +23,23 @@ def test_a_clock_in_the_system_text_is_named(serve):  # B51
     assert usage.prompt_tokens_details.cached_tokens == difference["token"]
 
 
+def test_tools_become_the_same_bytes_each_time(serve):  # B38
+    words = "zone apple yield query last 10 9 _x B a unit Z".split()
+    properties = {word: {"type": "string", "description": f"the {word}"} for word in words}
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": properties, "required": words[:3]}}}
+    body = {"messages": [{"role": "system", "content": "Be kind."}, *USER], "tools": [tool]}
+    rendered = set()
+    for _ in range(2):  # a restart between
+        server = serve([])
+        for i in range(20):
+            rendered.add(httpx.post(server.url + "/apply-template", json=body).json()["prompt"])
+            usage = server.client.chat.completions.create(model="m", max_tokens=2, **body).usage
+            assert i == 0 or usage.prompt_tokens_details.cached_tokens >= 0.99 * usage.prompt_tokens
+    (prompt,) = rendered
+    places = [prompt.index(f'"{word}": {{"type"') for word in words]
+    assert places == sorted(places), "in the client's order"
+
+
 def test_usage_says_where_from_and_reports_only_when_asked(serve):
     server = serve([])
     first, second = ask(server, "Be kind." * 50), ask(server, "Be kind." * 50)

@@ -123,6 +123,31 @@ def test_rebound_names_are_refused_on_every_route(echo):
             assert client.get(path).status_code == 403, path
 
 
+@pytest.mark.parametrize("address", ["http://127.0.0.1:{port}/a.png", "http://localhost:{port}/a.png", "http://[::ffff:127.0.0.1]:{port}/",
+                                     "http://2130706433:{port}/", "http://169.254.169.254/latest/meta-data", "http://10.0.0.1/",
+                                     "file:///etc/passwd", "ftp://127.0.0.1:{port}/"])
+def test_no_address_in_a_message_is_fetched(echo, address):  # B88
+    with socket.create_server(("127.0.0.1", 0)) as trap:
+        trap.setblocking(False)
+        url = address.format(port=trap.getsockname()[1])
+        parts = {
+            "/v1/chat/completions": {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]},
+            "/v1/messages": {"model": "m", "max_tokens": 9, "messages": [
+                {"role": "user", "content": [{"type": "image", "source": {"type": "url", "url": url}}]}]},
+            "/v1/responses": {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": url}]}]},
+            "/api/chat": {"messages": [{"role": "user", "content": "look", "images": [url]}]},
+        }
+        for path, body in parts.items():
+            answer = httpx.post(echo.url + path, json=body)
+            assert answer.status_code in (400, 501) and "/etc/passwd" not in answer.text.replace(url, ""), (path, answer.text)
+        # In a history it becomes a note, and is not fetched either.
+        body = parts["/v1/chat/completions"]
+        answer = httpx.post(echo.url + "/v1/chat/completions", json={"messages": [*body["messages"], {"role": "assistant", "content": "a"}, *USER]})
+        assert answer.status_code == 200, answer.text
+        with pytest.raises(BlockingIOError):
+            trap.accept()
+
+
 # ---------------------------------------------------------------- TLS and Unix sockets
 
 

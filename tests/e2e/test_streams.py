@@ -7,7 +7,7 @@ import time
 
 import httpx
 import pytest
-from conftest import metric
+from conftest import WEATHER, metric
 
 CHAT = "/v1/chat/completions"
 TEXT = "/v1/completions"
@@ -88,6 +88,23 @@ def test_client_that_leaves_is_noticed(serve, path, stream, line):
     wait_until(lambda: metric(server, "vllm:num_requests_running") == 0)
     assert time.monotonic() - start < 1.5
     assert metric(server, "tempo9:requests_cancelled_total") == 1
+
+
+# B96: whatever is being written; what was read stays of use.
+@pytest.mark.parametrize("text", ["<think>" + "hm " * 2000, '<tool_call>\n{"name": "get_weather", "arguments": {"city": "' + "x" * 4000],
+                         ids=["thinking", "call"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_client_that_leaves_leaves_its_prompt_behind(serve, stream, text):
+    server = serve([{"text": text, "delay_ms": 20}, {"text": "ok"}], "--max-batch", 1)
+    messages = [{"role": "user", "content": "a long question " * 40}]
+    connection = open_stream(server, CHAT, stream=stream, messages=messages, tools=[WEATHER])
+    wait_until(lambda: metric(server, "tempo9:engine_steps_total") > 5)
+    connection.close()
+    start = time.monotonic()
+    wait_until(lambda: metric(server, "vllm:num_requests_running") == 0)
+    assert time.monotonic() - start < 1.5 and metric(server, "vllm:kv_cache_usage_perc") == 0
+    usage = httpx.post(server.url + CHAT, json={"messages": messages, "tools": [WEATHER]}).json()["usage"]
+    assert usage["prompt_tokens_details"]["cached_tokens"] >= usage["prompt_tokens"] - 33
 
 
 def test_client_that_leaves_the_queue_is_noticed(serve):
