@@ -7,7 +7,7 @@ namespace {
 
 // Of the promised gap that a step may take by estimate: the rest is for steps that take longer than
 // it, and for what happens between two steps.
-constexpr double kShareOfGap = 0.85;
+constexpr double kShareOfGap = 0.92;
 // A step without replies.
 constexpr double kAloneMs = 1000;
 constexpr uint32_t kMinRowsAlone = 64;

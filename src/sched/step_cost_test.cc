@@ -21,14 +21,14 @@ TEST(StepCost, ASliceFillsTheGapThatIsPromised) {
     cost.observe(4, 64, 20 + 64 * 0.5);
   }
   EXPECT_EQ(cost.bound_ms(), 120);
-  EXPECT_NEAR(cost.rows_beside_replies(), (0.85 * 120 - 20) / 0.5, 2);
+  EXPECT_NEAR(cost.rows_beside_replies(), (0.92 * 120 - 20) / 0.5, 2);
   // A slower machine: three steps of its own are the bound then.
   for (int i = 0; i < 200; ++i) {
     cost.observe(4, 0, 100);
     cost.observe(4, 8, 100 + 8 * 10);
   }
   EXPECT_NEAR(cost.bound_ms(), 300, 1);
-  EXPECT_NEAR(cost.rows_beside_replies(), (0.85 * 300 - 100) / 10, 2);
+  EXPECT_NEAR(cost.rows_beside_replies(), (0.92 * 300 - 100) / 10, 2);
 }
 
 TEST(StepCost, OneSlowStepSaysLittleAndManySayAll) {
@@ -48,7 +48,7 @@ TEST(StepCost, RowsBesideRepliesAreEstimatedByRowsAlone) {
   StepCost cost;
   cost.observe(0, 512, 512 * 2);
   cost.observe(4, 0, 20);
-  EXPECT_NEAR(cost.rows_beside_replies(), (0.85 * 120 - 20) / (1.3 * 2), 1);
+  EXPECT_NEAR(cost.rows_beside_replies(), (0.92 * 120 - 20) / (1.3 * 2), 1);
 }
 
 TEST(StepCost, OneStepInAHundredMayReadAShortPromptWhole) {
