@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "cpu/kv_layout.h"
+#include "cpu/weight_fields.h"
 #include "ops/gating.h"
 
 namespace tempo9::cpu {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cpu/pack_grids.h"
+#include "cpu/weight_fields.h"
 #include "quant/half.h"
 #include "quant/iq4_nl.h"
 #include "quant/mxfp4.h"
@@ -32,35 +33,31 @@ struct Layout {
   uint32_t unit_bytes;  // 0 for kGrid: see grid_unit_bytes
   int zero;             // value of a stored 0, negated
   Scales scales;
-  uint32_t block_begin = 0;  // first block's bytes
-  uint32_t block_bytes = 0;
-  uint32_t low_bits = 0;        // of a weight that stand together in fields: 0, 2, 4 or 8
-  uint32_t high_bits = 0;       // in planes after them: 0, 1 or 2
+  uint32_t block_begin = 0;     // first block's bytes
+  uint32_t bits = 0;            // of a weight: cpu/weight_fields.h
   int (*level)(int) = nullptr;  // what a stored weight stands for, where that is no number
 };
 
-constexpr int one_bit(int q) { return 2 * q - 1; }
-
 constexpr Layout kLayouts[kNumQuantPackings] = {
-    {DType::kQ4_0, 1, 288, 8, Scales::kF16, 32, 256, 4, 0},
-    {DType::kQ4_1, 1, 320, 0, Scales::kF16Min, 64, 256, 4, 0},
-    {DType::kQ5_0, 1, 352, 16, Scales::kF16, 32, 320, 4, 1},
-    {DType::kQ5_1, 1, 384, 0, Scales::kF16Min, 64, 320, 4, 1},
-    {DType::kQ8_0, 1, 544, 128, Scales::kF16, 32, 512, 8, 0},
-    {DType::kQ8_1, 1, 544, 128, Scales::kF16, 32, 512, 8, 0},
-    {DType::kQ2_K, 8, 1344, 0, Scales::kF16U4Min, 320, 128, 2, 0},
-    {DType::kQ3_K, 8, 1824, 4, Scales::kF16I8Halves, 288, 192, 2, 1},
-    {DType::kQ4_K, 8, 2368, 0, Scales::kF16U8Min, 320, 256, 4, 0},
-    {DType::kQ5_K, 8, 2880, 0, Scales::kF16U8Min, 320, 320, 4, 1},
-    {DType::kQ6_K, 8, 3360, 32, Scales::kF16I8Halves, 288, 384, 4, 2},
-    {DType::kIQ4_NL, 1, 288, 0, Scales::kF16, 32, 256, 4, 0, quant::iq4_level},
-    {DType::kIQ4_XS, 8, 2208, 0, Scales::kF16I8, 160, 256, 4, 0, quant::iq4_level},
-    {DType::kMXFP4, 1, 272, 0, Scales::kExponent, 16, 256, 4, 0, quant::e2m1_doubled},
-    {DType::kNVFP4, 2, 576, 0, Scales::kE4m3Halves, 64, 256, 4, 0, quant::e2m1_doubled},
-    {DType::kQ1_0, 4, 288, 0, Scales::kF16, 32, 64, 0, 1, one_bit},
-    {DType::kQ2_0, 2, 288, 1, Scales::kF16, 32, 128, 2, 0},
-    {DType::kTQ1_0, 8, 1056, 1, Scales::kF16, 32, 128, 2, 0},
-    {DType::kTQ2_0, 8, 1056, 1, Scales::kF16, 32, 128, 2, 0},
+    {DType::kQ4_0, 1, 288, 8, Scales::kF16, 32, 4},
+    {DType::kQ4_1, 1, 320, 0, Scales::kF16Min, 64, 4},
+    {DType::kQ5_0, 1, 352, 16, Scales::kF16, 32, 5},
+    {DType::kQ5_1, 1, 384, 0, Scales::kF16Min, 64, 5},
+    {DType::kQ8_0, 1, 544, 128, Scales::kF16, 32, 8},
+    {DType::kQ8_1, 1, 544, 128, Scales::kF16, 32, 8},
+    {DType::kQ2_K, 8, 1344, 0, Scales::kF16U4Min, 320, 2},
+    {DType::kQ3_K, 8, 1824, 4, Scales::kF16I8Halves, 288, 3},
+    {DType::kQ4_K, 8, 2368, 0, Scales::kF16U8Min, 320, 4},
+    {DType::kQ5_K, 8, 2880, 0, Scales::kF16U8Min, 320, 5},
+    {DType::kQ6_K, 8, 3360, 32, Scales::kF16I8Halves, 288, 6},
+    {DType::kIQ4_NL, 1, 288, 0, Scales::kF16, 32, 4, quant::iq4_level},
+    {DType::kIQ4_XS, 8, 2208, 0, Scales::kF16I8, 160, 4, quant::iq4_level},
+    {DType::kMXFP4, 1, 272, 0, Scales::kExponent, 16, 4, quant::e2m1_doubled},
+    {DType::kNVFP4, 2, 576, 0, Scales::kE4m3Halves, 64, 4, quant::e2m1_doubled},
+    {DType::kQ1_0, 4, 288, 1, Scales::kF16, 32, 1},
+    {DType::kQ2_0, 2, 288, 1, Scales::kF16, 32, 2},
+    {DType::kTQ1_0, 8, 1056, 1, Scales::kF16, 32, 2},
+    {DType::kTQ2_0, 8, 1056, 1, Scales::kF16, 32, 2},
     {DType::kIQ1_S, 8, 0, 0, Scales::kGrid},
     {DType::kIQ1_M, 8, 0, 0, Scales::kGrid},
     {DType::kIQ2_XXS, 8, 0, 0, Scales::kGrid},
@@ -239,7 +236,8 @@ void read_unit(DType type, const uint8_t* p, Unit& u) {
       read_q6_k(p, u);
       break;
     case DType::kQ1_0:
-      for (int i = 0; i < 128; ++i) u.q[i] = p[2 + i / 8] >> (i % 8) & 1;
+      for (int i = 0; i < 128; ++i)
+        u.q[i] = static_cast<uint8_t>(2 * (p[2 + i / 8] >> (i % 8) & 1));
       break;
     case DType::kQ2_0:
       for (int i = 0; i < 64; ++i) u.q[i] = p[2 + i / 4] >> (2 * (i % 4)) & 3;
@@ -258,64 +256,28 @@ void read_unit(DType type, const uint8_t* p, Unit& u) {
 
 void write_u16(uint8_t* p, uint16_t value) { std::memcpy(p, &value, sizeof value); }
 
-// Where stored weight k (0 to 31) of a column is in a packed block: register k / 4, byte
-// 4 * column + k % 4 of it. Fields of four bits pair registers j and j + 4 in a byte, those of two
-// bits j, j + 1, j + 2, j + 3; single bits are the registers' masks.
-struct Field {
-  uint32_t byte, shift;
-};
-Field field_of(uint32_t bits, uint32_t k, uint32_t column) {
-  const uint32_t j = k / 4, at = 4 * column + k % 4;
-  if (bits == 8) return {64 * j + at, 0};
-  if (bits == 4) return {64 * (j % 4) + at, j < 4 ? 0u : 4u};
-  if (bits == 2) return {64 * (j / 4) + at, 2 * (j % 4)};
-  return {8 * j + at / 8, at % 8};
-}
-
-// Four neighbours of one column at a time, which stand in one word of the file's block and of a
-// register: words has the 8 of a block.
-void put_fields(uint8_t* fields, uint32_t bits, uint32_t column, const uint32_t* words) {
-  const auto put_word = [&](uint32_t at, uint32_t word) {
-    std::memcpy(fields + 64 * at + 4 * column, &word, sizeof word);
-  };
-  if (bits == 8) {
-    for (uint32_t j = 0; j < 8; ++j) put_word(j, words[j]);
-  } else if (bits == 4) {
-    for (uint32_t j = 0; j < 4; ++j) put_word(j, words[j] | words[j + 4] << 4);
-  } else if (bits == 2) {
-    for (uint32_t j = 0; j < 8; j += 4)
-      put_word(j / 4, words[j] | words[j + 1] << 2 | words[j + 2] << 4 | words[j + 3] << 6);
-  } else if (bits == 1) {
-    for (uint32_t j = 0; j < 8; ++j) {
-      const uint32_t mask = words[j] * 0x01020408u >> 24 & 15;  // bit 0 of the four bytes
-      uint8_t& byte = fields[8 * j + column / 2];
-      byte = static_cast<uint8_t>(byte | mask << (4 * (column % 2)));
+// The 32 stored weights q of a block, four neighbours of one column at a time: they are a word of a
+// register, whose fields are put into the words of the loads.
+void put_block(const Layout& layout, uint8_t* block, uint32_t column, const uint8_t* q) {
+  uint32_t registers[8], loads[8] = {};
+  std::memcpy(registers, q, sizeof registers);
+  for (int j = 0; j < 8; ++j) {
+    for (const WeightField& f : kWeightFields[layout.bits][j]) {
+      if (f.n == 0) break;
+      const uint32_t mask = ((1u << f.n) - 1) * 0x01010101u;
+      loads[f.load] |= (registers[j] >> f.to & mask) << f.at;
     }
   }
+  for (uint32_t i = 0; i < layout.bits; ++i)
+    std::memcpy(block + 64 * i + 4 * column, &loads[i], sizeof loads[i]);
 }
 
-int get_bits(const uint8_t* fields, uint32_t bits, uint32_t k, uint32_t column) {
-  if (bits == 0) return 0;
-  const Field field = field_of(bits, k, column);
-  return fields[field.byte] >> field.shift & ((1 << bits) - 1);
-}
-
-// The 32 stored weights q of a block.
-void put_block(const Layout& layout, uint8_t* block, uint32_t column, const uint8_t* q) {
-  uint32_t low[8], high[8];
-  std::memcpy(low, q, sizeof low);
-  const uint32_t low_mask = ((1u << layout.low_bits) - 1) * 0x01010101u;
-  for (int j = 0; j < 8; ++j) {
-    high[j] = (low[j] & ~low_mask) >> layout.low_bits;
-    low[j] &= low_mask;
-  }
-  put_fields(block, layout.low_bits, column, low);
-  put_fields(block + 64 * layout.low_bits, layout.high_bits, column, high);
-}
-
+// Stored weight k (0 to 31) of a column.
 int get_weight(const Layout& layout, const uint8_t* block, uint32_t k, uint32_t column) {
-  return get_bits(block, layout.low_bits, k, column) |
-         get_bits(block + 64 * layout.low_bits, layout.high_bits, k, column) << layout.low_bits;
+  int q = 0;
+  for (const WeightField& f : kWeightFields[layout.bits][k / 4])
+    q |= (block[64 * f.load + 4 * column + k % 4] >> f.at & ((1 << f.n) - 1)) << f.to;
+  return q;
 }
 
 void pack_unit(const Layout& layout, const Unit& u, uint32_t column, uint8_t* out) {
@@ -340,7 +302,7 @@ void pack_unit(const Layout& layout, const Unit& u, uint32_t column, uint8_t* ou
   if (layout.scales == Scales::kF16I8) put_bytes(32, u.scales, 8);
   if (layout.scales == Scales::kF16I8Halves) put_bytes(32, u.scales, 16);
   for (uint32_t b = 0; b < layout.n_blocks; ++b)
-    put_block(layout, out + layout.block_begin + layout.block_bytes * b, column, u.q + 32 * b);
+    put_block(layout, out + layout.block_begin + 64 * layout.bits * b, column, u.q + 32 * b);
 }
 
 struct ScaleAndMin {
@@ -452,7 +414,7 @@ void unpack_column(Packing packing, const uint8_t* group, uint32_t n_in, uint32_
     const uint8_t* unit = group + unit_bytes(layout) * (k / (32 * layout.n_blocks));
     const ScaleAndMin s = scale_at(layout, unit, column, in_unit);
     const int q =
-        get_weight(layout, unit + layout.block_begin + layout.block_bytes * b, k % 32, column);
+        get_weight(layout, unit + layout.block_begin + 64 * layout.bits * b, k % 32, column);
     const int value = layout.level != nullptr ? layout.level(q) : q - layout.zero;
     out[k] = s.scale * static_cast<float>(value) + s.min;
   }

@@ -12,7 +12,7 @@
 namespace tempo9::cpu {
 
 // Changes whenever a packing does: files of another version are packed anew.
-inline constexpr uint32_t kPackedFileVersion = 1;
+inline constexpr uint32_t kPackedFileVersion = 2;
 
 using PackedParts = std::vector<std::span<uint8_t>>;  // the matrices' memory, in program order
 

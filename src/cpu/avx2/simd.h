@@ -216,58 +216,42 @@ T9_SIMD void store_bytes(uint8_t* p, U8 x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x.a);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 32), x.b);
 }
-T9_SIMD U8 low_nibbles(U8 x) {
-  const __m256i m = _mm256_set1_epi8(15);
-  return {_mm256_and_si256(x.a, m), _mm256_and_si256(x.b, m)};
+template <int kShift>
+T9_SIMD __m256i move_bits(__m256i x) {
+  if constexpr (kShift < 0) return _mm256_slli_epi16(x, -kShift);
+  return kShift == 0 ? x : _mm256_srli_epi16(x, kShift);
 }
-T9_SIMD U8 high_nibbles(U8 x) {
-  const __m256i m = _mm256_set1_epi8(15);
-  return {_mm256_and_si256(_mm256_srli_epi16(x.a, 4), m),
-          _mm256_and_si256(_mm256_srli_epi16(x.b, 4), m)};
+template <int kShift, int kMask>
+T9_SIMD U8 take(U8 x) {
+  if constexpr (kMask == 255) return x;
+  const __m256i m = _mm256_set1_epi8(static_cast<char>(kMask));
+  return {_mm256_and_si256(move_bits<kShift>(x.a), m), _mm256_and_si256(move_bits<kShift>(x.b), m)};
+}
+template <int kShift, int kMask>
+T9_SIMD U8 or_take(U8 w, U8 x) {
+  const U8 bits = take<kShift, kMask>(x);
+  return {_mm256_or_si256(w.a, bits.a), _mm256_or_si256(w.b, bits.b)};
 }
 T9_SIMD U8 look_up(U8 x, const uint8_t* table) {
   const __m256i t =
       _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table)));
   return {_mm256_shuffle_epi8(t, x.a), _mm256_shuffle_epi8(t, x.b)};
 }
-// 2^kBit in the bytes whose bit of the 32 at p is set, else 0.
-template <int kBit>
+// All ones in the bytes whose bit of the 32 at p is set.
 T9_SIMD __m256i spread_bits(const uint8_t* p) {
   const int32_t bits = *reinterpret_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(p);
   const __m256i which =
       _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
   const __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(bits), which);
   const __m256i bit = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
-  return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit),
-                          _mm256_set1_epi8(1 << kBit));
-}
-template <int kBit>
-T9_SIMD U8 add_bit(U8 x, const uint8_t* bits) {
-  return {_mm256_add_epi8(x.a, spread_bits<kBit>(bits)),
-          _mm256_add_epi8(x.b, spread_bits<kBit>(bits + 4))};
+  return _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit);
 }
 T9_SIMD U8 around_128(U8 x, const uint8_t* bits) {
-  // Bytes to negate become -1 in the mask: (x ^ mask) - mask.
-  const __m256i a = _mm256_sub_epi8(_mm256_setzero_si256(), spread_bits<0>(bits));
-  const __m256i b = _mm256_sub_epi8(_mm256_setzero_si256(), spread_bits<0>(bits + 4));
+  // Negated are bytes whose mask is -1: (x ^ mask) - mask.
+  const __m256i a = spread_bits(bits), b = spread_bits(bits + 4);
   const __m256i middle = _mm256_set1_epi8(static_cast<char>(128));
   return {_mm256_add_epi8(middle, _mm256_sub_epi8(_mm256_xor_si256(x.a, a), a)),
           _mm256_add_epi8(middle, _mm256_sub_epi8(_mm256_xor_si256(x.b, b), b))};
-}
-template <int kField>
-T9_SIMD U8 field2(U8 x) {
-  const __m256i m = _mm256_set1_epi8(3);
-  return {_mm256_and_si256(_mm256_srli_epi16(x.a, 2 * kField), m),
-          _mm256_and_si256(_mm256_srli_epi16(x.b, 2 * kField), m)};
-}
-template <int kField>
-T9_SIMD U8 or_bits45(U8 x, U8 plane) {
-  constexpr int kLeft = kField == 0 ? 4 : kField == 1 ? 2 : 0, kRight = kField == 3 ? 2 : 0;
-  const __m256i m = _mm256_set1_epi8(0x30);
-  const __m256i a = _mm256_srli_epi16(_mm256_slli_epi16(plane.a, kLeft), kRight);
-  const __m256i b = _mm256_srli_epi16(_mm256_slli_epi16(plane.b, kLeft), kRight);
-  return {_mm256_or_si256(x.a, _mm256_and_si256(a, m)),
-          _mm256_or_si256(x.b, _mm256_and_si256(b, m))};
 }
 
 #ifdef T9_VNNI_ENCODING  // one instruction a dot; assembly as in avx512/simd.h

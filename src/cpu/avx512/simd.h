@@ -144,21 +144,27 @@ T9_SIMD U8 as_bytes(I32 x) { return x; }
 T9_SIMD U8 zero_bytes() { return _mm512_setzero_si512(); }
 T9_SIMD U8 load_bytes(const uint8_t* p) { return _mm512_loadu_si512(p); }
 T9_SIMD void store_bytes(uint8_t* p, U8 x) { _mm512_storeu_si512(p, x); }
-T9_SIMD U8 low_nibbles(U8 x) { return _mm512_and_si512(x, _mm512_set1_epi8(15)); }
-T9_SIMD U8 high_nibbles(U8 x) {
-  return _mm512_and_si512(_mm512_srli_epi16(x, 4), _mm512_set1_epi8(15));
+// The bytes' bits, kShift places lower (or higher, below zero), that are set in kMask.
+template <int kShift>
+T9_SIMD U8 move_bits(U8 x) {
+  if constexpr (kShift < 0) return _mm512_slli_epi16(x, -kShift);
+  return kShift == 0 ? x : _mm512_srli_epi16(x, kShift);
+}
+template <int kShift, int kMask>
+T9_SIMD U8 take(U8 x) {
+  if constexpr (kMask == 255) return x;
+  return _mm512_and_si512(move_bits<kShift>(x), _mm512_set1_epi8(static_cast<char>(kMask)));
+}
+// w with them added; w has none there.
+template <int kShift, int kMask>
+T9_SIMD U8 or_take(U8 w, U8 x) {
+  return _mm512_ternarylogic_epi32(w, move_bits<kShift>(x),
+                                   _mm512_set1_epi8(static_cast<char>(kMask)), 0xF8);
 }
 // table[x] of each byte, 16 entries.
 T9_SIMD U8 look_up(U8 x, const uint8_t* table) {
   return _mm512_shuffle_epi8(
       _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table))), x);
-}
-// Adds 2^kBit to the bytes whose bit is set.
-template <int kBit>
-T9_SIMD U8 add_bit(U8 x, const uint8_t* bits) {
-  return _mm512_mask_add_epi8(
-      x, *reinterpret_cast<const uint64_t __attribute__((may_alias, aligned(1)))*>(bits), x,
-      _mm512_set1_epi8(1 << kBit));
 }
 // 128 + x, or 128 - x in the bytes whose bit is set.
 T9_SIMD U8 around_128(U8 x, const uint8_t* bits) {
@@ -166,20 +172,6 @@ T9_SIMD U8 around_128(U8 x, const uint8_t* bits) {
   return _mm512_mask_sub_epi8(
       _mm512_add_epi8(middle, x),
       *reinterpret_cast<const uint64_t __attribute__((may_alias, aligned(1)))*>(bits), middle, x);
-}
-// Bits [2 * kField, 2 * kField + 2) of each byte.
-template <int kField>
-T9_SIMD U8 field2(U8 x) {
-  return _mm512_and_si512(_mm512_srli_epi16(x, 2 * kField), _mm512_set1_epi8(3));
-}
-// Bits [2 * field, 2 * field + 2) of each byte of plane become bits 4 and 5 of x.
-template <int kField>
-T9_SIMD U8 or_bits45(U8 x, U8 plane) {
-  const __m512i at4 = kField == 0   ? _mm512_slli_epi16(plane, 4)
-                      : kField == 1 ? _mm512_slli_epi16(plane, 2)
-                      : kField == 2 ? plane
-                                    : _mm512_srli_epi16(plane, 2);
-  return _mm512_or_si512(x, _mm512_and_si512(at4, _mm512_set1_epi8(0x30)));
 }
 
 // Lane c += w[4c .. 4c+3] . a[4c .. 4c+3]

@@ -1,8 +1,8 @@
 // How each packed quantised format gives up one block: 32 inputs x 16 columns as eight registers of
 // 16 x 4 bytes, with its scales. One struct a format; kZero is the value that a stored 0 weight
 // has. Included inside a table's namespace, after its simd.h. Layouts: docs/formats/packed.md;
-// written by cpu/pack.cc. kMaxWeight: the greatest
-// byte that a weight decodes to, with a zero point of 128 the greatest distance from that.
+// written by cpu/pack.cc. kMaxWeight: the greatest byte that a weight decodes to, with a zero point
+// of 128 the greatest distance from that.
 
 struct DecodedBlock {
   U8 w[8];       // register j: inputs 4j .. 4j + 3 of each column
@@ -10,27 +10,32 @@ struct DecodedBlock {
   F32 min[2];    // likewise; added once per input where the format has minima
 };
 
-T9_SIMD void decode_nibbles(const uint8_t* p, U8* w) {
-  for (int j = 0; j < 4; ++j) {
-    const U8 pair = load_bytes(p + 64 * j);
-    w[j] = low_nibbles(pair);
-    w[j + 4] = high_nibbles(pair);
+// Register kRegister of weights of kBits bits, put together from its fields on.
+template <int kBits, int kRegister, int kField = 0>
+T9_SIMD U8 read_fields(const U8* loads, U8 w) {
+  if constexpr (kField < 3) {
+    constexpr WeightField kF = kWeightFields[kBits][kRegister][kField];
+    if constexpr (kF.n > 0) {
+      constexpr int kShift = kF.at - kF.to, kMask = ((1 << kF.n) - 1) << kF.to;
+      w = kField == 0 ? take<kShift, kMask>(loads[kF.load])
+                      : or_take<kShift, kMask>(w, loads[kF.load]);
+      return read_fields<kBits, kRegister, kField + 1>(loads, w);
+    }
+  }
+  return w;
+}
+template <int kBits, int kRegister = 0>
+T9_SIMD void read_registers(const U8* loads, U8* w) {
+  if constexpr (kRegister < 8) {
+    w[kRegister] = read_fields<kBits, kRegister>(loads, zero_bytes());
+    read_registers<kBits, kRegister + 1>(loads, w);
   }
 }
-// Two planes of 2-bit fields.
-T9_SIMD void decode_pairs(const uint8_t* p, U8* w) {
-  for (int half = 0; half < 2; ++half) {
-    const U8 plane = load_bytes(p + 64 * half);
-    w[4 * half + 0] = field2<0>(plane);
-    w[4 * half + 1] = field2<1>(plane);
-    w[4 * half + 2] = field2<2>(plane);
-    w[4 * half + 3] = field2<3>(plane);
-  }
-}
-// Adds 2^kBit to the weights whose bit is set.
-template <int kBit>
-T9_SIMD void add_bits(const uint8_t* p, U8* w) {
-  for (int j = 0; j < 8; ++j) w[j] = add_bit<kBit>(w[j], p + 8 * j);
+template <int kBits>
+T9_SIMD void decode_weights(const uint8_t* p, U8* w) {
+  U8 loads[kBits];
+  for (int i = 0; i < kBits; ++i) loads[i] = load_bytes(p + 64 * i);
+  read_registers<kBits>(loads, w);
 }
 
 // The scales and minima of Q4_K and Q5_K; dmin is stored negated.
@@ -51,7 +56,7 @@ struct FormatQ4_0 {
   static constexpr size_t kBytes = 32 + 256;
   T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
     out.scale[0] = load_f16(unit);
-    decode_nibbles(unit + 32, out.w);
+    decode_weights<4>(unit + 32, out.w);
   }
 };
 struct FormatQ4_1 {
@@ -61,28 +66,26 @@ struct FormatQ4_1 {
   T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
     out.scale[0] = load_f16(unit);
     out.min[0] = load_f16(unit + 32);
-    decode_nibbles(unit + 64, out.w);
+    decode_weights<4>(unit + 64, out.w);
   }
 };
 struct FormatQ5_0 {
   static constexpr int kZero = 16, kBlocks = 1, kMaxWeight = 31;
   static constexpr bool kMin = false, kHalves = false;
-  static constexpr size_t kBytes = 32 + 256 + 64;
+  static constexpr size_t kBytes = 32 + 320;
   T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
     out.scale[0] = load_f16(unit);
-    decode_nibbles(unit + 32, out.w);
-    add_bits<4>(unit + 288, out.w);
+    decode_weights<5>(unit + 32, out.w);
   }
 };
 struct FormatQ5_1 {
   static constexpr int kZero = 0, kBlocks = 1, kMaxWeight = 31;
   static constexpr bool kMin = true, kHalves = false;
-  static constexpr size_t kBytes = 64 + 256 + 64;
+  static constexpr size_t kBytes = 64 + 320;
   T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
     out.scale[0] = load_f16(unit);
     out.min[0] = load_f16(unit + 32);
-    decode_nibbles(unit + 64, out.w);
-    add_bits<4>(unit + 320, out.w);
+    decode_weights<5>(unit + 64, out.w);
   }
 };
 struct FormatQ8_0 {
@@ -91,7 +94,7 @@ struct FormatQ8_0 {
   static constexpr size_t kBytes = 32 + 512;
   T9_SIMD void decode(const uint8_t* unit, uint32_t, DecodedBlock& out) {
     out.scale[0] = load_f16(unit);
-    for (int j = 0; j < 8; ++j) out.w[j] = load_bytes(unit + 32 + 64 * j);
+    decode_weights<8>(unit + 32, out.w);
   }
 };
 struct FormatQ2_K {
@@ -105,7 +108,7 @@ struct FormatQ2_K {
       out.scale[half] = mul(d, to_f32(iand(both, iset1(15))));
       out.min[half] = mul(m, to_f32(shift_right(both, 4)));
     }
-    decode_pairs(unit + 320 + 128 * block, out.w);
+    decode_weights<2>(unit + 320 + 128 * block, out.w);
   }
 };
 struct FormatQ3_K {
@@ -114,8 +117,7 @@ struct FormatQ3_K {
   static constexpr size_t kBytes = 32 + 256 + 8 * 192;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
     decode_half_scales(unit, block, out);
-    decode_pairs(unit + 288 + 192 * block, out.w);
-    add_bits<2>(unit + 288 + 192 * block + 128, out.w);
+    decode_weights<3>(unit + 288 + 192 * block, out.w);
   }
 };
 struct FormatQ4_K {
@@ -124,7 +126,7 @@ struct FormatQ4_K {
   static constexpr size_t kBytes = 64 + 256 + 8 * 256;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
     decode_k_scales(unit, block, out);
-    decode_nibbles(unit + 320 + 256 * block, out.w);
+    decode_weights<4>(unit + 320 + 256 * block, out.w);
   }
 };
 struct FormatQ5_K {
@@ -133,8 +135,7 @@ struct FormatQ5_K {
   static constexpr size_t kBytes = 64 + 256 + 8 * 320;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
     decode_k_scales(unit, block, out);
-    decode_nibbles(unit + 320 + 320 * block, out.w);
-    add_bits<4>(unit + 320 + 320 * block + 256, out.w);
+    decode_weights<5>(unit + 320 + 320 * block, out.w);
   }
 };
 struct FormatQ6_K {
@@ -143,15 +144,7 @@ struct FormatQ6_K {
   static constexpr size_t kBytes = 32 + 256 + 8 * 384;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
     decode_half_scales(unit, block, out);
-    const uint8_t* p = unit + 288 + 384 * block;
-    decode_nibbles(p, out.w);
-    for (int half = 0; half < 2; ++half) {
-      const U8 plane = load_bytes(p + 256 + 64 * half);
-      out.w[4 * half + 0] = or_bits45<0>(out.w[4 * half + 0], plane);
-      out.w[4 * half + 1] = or_bits45<1>(out.w[4 * half + 1], plane);
-      out.w[4 * half + 2] = or_bits45<2>(out.w[4 * half + 2], plane);
-      out.w[4 * half + 3] = or_bits45<3>(out.w[4 * half + 3], plane);
-    }
+    decode_weights<6>(unit + 288 + 384 * block, out.w);
   }
 };
 
@@ -163,7 +156,7 @@ struct FormatTernary {
   static constexpr size_t kBytes = 32 + kBlocks * 128;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
     out.scale[0] = load_f16(unit);
-    decode_pairs(unit + 32 + 128 * block, out.w);
+    decode_weights<2>(unit + 32 + 128 * block, out.w);
   }
 };
 // One bit a weight: d or -d.
@@ -173,8 +166,7 @@ struct FormatQ1_0 {
   static constexpr size_t kBytes = 32 + 4 * 64;
   T9_SIMD void decode(const uint8_t* unit, uint32_t block, DecodedBlock& out) {
     out.scale[0] = load_f16(unit);
-    for (int j = 0; j < 8; ++j) out.w[j] = zero_bytes();
-    add_bits<1>(unit + 32 + 64 * block, out.w);
+    decode_weights<1>(unit + 32 + 64 * block, out.w);
   }
 };
 
@@ -184,7 +176,7 @@ constexpr uint8_t kIq4Levels[16] = {1,   24,  45,  63,  79,  93,  106, 118,
 constexpr uint8_t kFp4Levels[16] = {128, 129, 130, 131, 132, 134, 136, 140,
                                     128, 127, 126, 125, 124, 122, 120, 116};
 T9_SIMD void decode_levels(const uint8_t* p, const uint8_t* levels, U8* w) {
-  decode_nibbles(p, w);
+  decode_weights<4>(p, w);
   for (int j = 0; j < 8; ++j) w[j] = look_up(w[j], levels);
 }
 

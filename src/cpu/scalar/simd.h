@@ -230,23 +230,18 @@ T9_SIMD U8 gather(const uint32_t* table, I32 index) {
 T9_SIMD U8 zero_bytes() { T9_BYTES(0); }
 T9_SIMD U8 load_bytes(const uint8_t* p) { T9_BYTES(p[i]); }
 T9_SIMD void store_bytes(uint8_t* p, U8 x) { std::memcpy(p, x.v, sizeof x.v); }
-T9_SIMD U8 low_nibbles(U8 x) { T9_BYTES(x.v[i] & 15); }
-T9_SIMD U8 high_nibbles(U8 x) { T9_BYTES(x.v[i] >> 4); }
-T9_SIMD U8 look_up(U8 x, const uint8_t* table) { T9_BYTES(table[x.v[i]]); }
-template <int kBit>
-T9_SIMD U8 add_bit(U8 x, const uint8_t* bits) {
-  T9_BYTES(x.v[i] + (((bits[i / 8] >> (i % 8)) & 1) << kBit));
+template <int kShift, int kMask>
+T9_SIMD U8 take(U8 x) {
+  T9_BYTES((kShift < 0 ? x.v[i] << -kShift : x.v[i] >> kShift) & kMask);
 }
+template <int kShift, int kMask>
+T9_SIMD U8 or_take(U8 w, U8 x) {
+  const U8 bits = take<kShift, kMask>(x);
+  T9_BYTES(w.v[i] | bits.v[i]);
+}
+T9_SIMD U8 look_up(U8 x, const uint8_t* table) { T9_BYTES(table[x.v[i]]); }
 T9_SIMD U8 around_128(U8 x, const uint8_t* bits) {
   T9_BYTES(((bits[i / 8] >> (i % 8)) & 1) != 0 ? 128 - x.v[i] : 128 + x.v[i]);
-}
-template <int kField>
-T9_SIMD U8 field2(U8 x) {
-  T9_BYTES((x.v[i] >> (2 * kField)) & 3);
-}
-template <int kField>
-T9_SIMD U8 or_bits45(U8 x, U8 plane) {
-  T9_BYTES(x.v[i] | (((plane.v[i] >> (2 * kField)) & 3) << 4));
 }
 #undef T9_BYTES
 
