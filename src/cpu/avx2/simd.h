@@ -289,6 +289,10 @@ T9_SIMD Dots dot(Dots acc, U8 w, I32 a) {
   return {dot_half<kZero>(acc.a, w.a, a.a), dot_half<kZero>(acc.b, w.b, a.b)};
 }
 #endif
+template <int kZero, class Sum>
+T9_SIMD Sum dot_at(Sum acc, U8 w, const void* p) {
+  return dot<kZero>(acc, w, broadcast_32(p));
+}
 
 T9_SIMD void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
 T9_SIMD float sqrt_scalar(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }

@@ -180,6 +180,14 @@ T9_SIMD I32 dot(I32 acc, U8 w, I32 a) {
   asm("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(w), "v"(a));
   return acc;
 }
+// The same with the four bytes at p in every lane of a.
+template <int kZero>
+T9_SIMD I32 dot_at(I32 acc, U8 w, const void* p) {
+  asm("vpdpbusd %2%{1to16%}, %1, %0"
+      : "+v"(acc)
+      : "v"(w), "m"(*static_cast<const int32_t __attribute__((may_alias, aligned(1)))*>(p)));
+  return acc;
+}
 
 T9_SIMD void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
 T9_SIMD float sqrt_scalar(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }

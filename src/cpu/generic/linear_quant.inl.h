@@ -148,7 +148,10 @@ static void linear_tile(const Source& source, const LinearArgs& args, Span span,
                         uint32_t row0, uint32_t group) {
   using F = typename Source::F;
   const size_t n_blocks = args.x_quant.n_blocks;
-  const QuantBlock* x = args.x_quant.blocks + row0 * n_blocks + span.begin;
+  const QuantBlock* x[kRows];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r)
+    x[r] = args.x_quant.blocks + (row0 + static_cast<size_t>(r)) * n_blocks + span.begin;
   partial += size_t{row0} * kGroups * kLanes;
 
   F32 acc[kRows][kGroups];
@@ -160,14 +163,18 @@ static void linear_tile(const Source& source, const LinearArgs& args, Span span,
   }
   constexpr int kParts = F::kHalves ? 2 : 1;
   constexpr int kSteps = 8 / kParts;
-  for (uint32_t b = 0; b < span.end - span.begin; ++b, ++x) {
+  for (uint32_t b = 0; b < span.end - span.begin; ++b) {
+    // A register a row: an instruction that reads memory at the sum of two registers is split in
+    // two.
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) asm("" : "+r"(x[r]));
     const auto block = source.block(b);
 #pragma GCC unroll 2
     for (int part = 0; part < kParts; ++part) {
       I32 sum[kRows][kGroups];
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
-        const I32 start = start_sum<F>(x[static_cast<size_t>(r) * n_blocks], part);
+        const I32 start = start_sum<F>(*x[r], part);
 #pragma GCC unroll 4
         for (int g = 0; g < kGroups; ++g) sum[r][g] = start;
       }
@@ -186,9 +193,14 @@ static void linear_tile(const Source& source, const LinearArgs& args, Span span,
           for (int g = 0; g < kGroups; ++g) w[g] = block.w(j, g);
 #pragma GCC unroll 16
           for (int r = 0; r < kRows; ++r) {
-            const I32 a = broadcast_32(x[static_cast<size_t>(r) * n_blocks].q + 4 * j);
+            const int8_t* q = x[r]->q + 4 * j;
+            if constexpr (kGroups == 1) {
+              dots[r][0] = dot_at<F::kZero>(dots[r][0], w[0], q);
+            } else {
+              const I32 a = broadcast_32(q);
 #pragma GCC unroll 4
-            for (int g = 0; g < kGroups; ++g) dots[r][g] = dot<F::kZero>(dots[r][g], w[g], a);
+              for (int g = 0; g < kGroups; ++g) dots[r][g] = dot<F::kZero>(dots[r][g], w[g], a);
+            }
           }
         }
 #pragma GCC unroll 16
@@ -202,7 +214,7 @@ static void linear_tile(const Source& source, const LinearArgs& args, Span span,
         const F32 scale = block.scale(g, part);
 #pragma GCC unroll 16
         for (int r = 0; r < kRows; ++r) {
-          const F32 x_scale = set1(x[static_cast<size_t>(r) * n_blocks].scale);
+          const F32 x_scale = set1(x[r]->scale);
           acc[r][g] = fma(to_f32(sum[r][g]), mul(scale, x_scale), acc[r][g]);
         }
       }
@@ -215,11 +227,13 @@ static void linear_tile(const Source& source, const LinearArgs& args, Span span,
           const F32 m = block.min(g, part);
 #pragma GCC unroll 16
           for (int r = 0; r < kRows; ++r) {
-            acc[r][g] = fma(m, float_sum<F>(x[static_cast<size_t>(r) * n_blocks], part), acc[r][g]);
+            acc[r][g] = fma(m, float_sum<F>(*x[r], part), acc[r][g]);
           }
         }
       }
     }
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) ++x[r];
   }
   if (span.end < n_blocks) {
 #pragma GCC unroll 16

@@ -255,6 +255,10 @@ T9_SIMD I32 dot(I32 acc, U8 w, I32 a) {
   return acc;
 }
 #undef T9_LANES
+template <int kZero>
+T9_SIMD I32 dot_at(I32 acc, U8 w, const void* p) {
+  return dot<kZero>(acc, w, broadcast_32(p));
+}
 
 T9_SIMD void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
 T9_SIMD float sqrt_scalar(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
