@@ -111,12 +111,20 @@ struct QueryTileInt {
   float* weight_scale[kN];      // [8], a page
   float* cell_out[kN];          // [padded_dim]
   uint32_t begin[kN], end[kN];  // keys of this cell it sees, relative to the cell
+  // By page: what is to be fetched while its keys, and its values, are read. Null in the tiles
+  // behind a cell's first, which find all of it in the caches.
+  const uint8_t *const *after_k, *const *after_v;
 };
+
+// Pages lie apart, and the processor's own prefetching ends at a page's end. Into the second-level
+// cache: a cell's keys and values are more than the first.
+T9_SIMD void fetch_line(const uint8_t* p) { __builtin_prefetch(p, 0, 2); }
 
 // Scores of kV vectors of keys, that is of kV / 2 pages.
 template <class Kv, int kN, int kV>
 static void score_pages_int(const QueryTileInt<kN>& t, uint32_t head_dim,
                             const uint8_t* const* pages, uint32_t key0) {
+  const uint8_t* const* ahead = t.after_k != nullptr ? t.after_k + key0 / kPageKeys : nullptr;
   constexpr int kPairs = Kv::kPerRow / 2;
   constexpr uint32_t kRunRows = Kv::kRunDims / Kv::kPerRow;
   const uint32_t n_rows = key_rows<Kv>(head_dim);
@@ -139,6 +147,9 @@ static void score_pages_int(const QueryTileInt<kN>& t, uint32_t head_dim,
 #pragma GCC unroll 8
       for (int v = 0; v < kV; ++v)
         Kv::unfold(load_i32(pages[v / 2] + (size_t{row} * kPageKeys + (v % 2) * kLanes) * 4), k[v]);
+#pragma GCC unroll 8
+      for (int v = 0; v < kV && ahead != nullptr; ++v)
+        fetch_line(ahead[v / 2] + (size_t{row} * kPageKeys + (v % 2) * kLanes) * 4);
 #pragma GCC unroll 16
       for (int i = 0; i < kN; ++i) {
 #pragma GCC unroll 2
@@ -228,6 +239,7 @@ static void weigh_values_int(const QueryTileInt<kN>& t, const uint8_t* const* v,
   constexpr int kPairs = Kv::kPerRow / 2;
   for (uint32_t page = 0; page < n_pages; ++page) {
     const uint8_t* values = v[page] + size_t{d0} * 4;
+    const uint8_t* ahead = t.after_v != nullptr ? t.after_v[page] + size_t{d0} * 4 : nullptr;
     I32 acc[kN][kD];
 #pragma GCC unroll 16
     for (int i = 0; i < kN; ++i) {
@@ -240,6 +252,9 @@ static void weigh_values_int(const QueryTileInt<kN>& t, const uint8_t* const* v,
       for (int j = 0; j < kD; ++j)
         Kv::unfold(load_i32(values + (size_t{row} * dim + kLanes * static_cast<size_t>(j)) * 4),
                    value[j]);
+#pragma GCC unroll 8
+      for (int j = 0; j < kD && ahead != nullptr; ++j)
+        fetch_line(ahead + (size_t{row} * dim + kLanes * static_cast<size_t>(j)) * 4);
 #pragma GCC unroll 16
       for (int i = 0; i < kN; ++i) {
 #pragma GCC unroll 2
@@ -275,7 +290,7 @@ struct AttentionStateInt {
 template <class Kv, int kN>
 static void attend_tile_int(const AttentionArgs& args, const AttentionStateInt& s, uint32_t first,
                             uint32_t cell_begin, const uint8_t* const* k, const uint8_t* const* v,
-                            uint32_t n_keys) {
+                            const uint8_t* const* next, uint32_t n_keys) {
   const uint32_t head_dim = args.head_dim, dim = padded_dim(head_dim);
   QueryTileInt<kN> t;
   for (uint32_t i = 0; i < kN; ++i) {
@@ -289,6 +304,8 @@ static void attend_tile_int(const AttentionArgs& args, const AttentionStateInt& 
         args.cells != nullptr ? cell_place(args, cell_begin, index) : s.cell_out + size_t{i} * dim;
     seen_keys(args, row, cell_begin, n_keys, &t.begin[i], &t.end[i]);
   }
+  t.after_k = first == 0 ? v : nullptr;
+  t.after_v = first == 0 ? next : nullptr;
   const uint32_t n_pages = n_keys / kPageKeys;
   uint32_t page = 0;
   for (; page + kKeyTile / 2 <= n_pages; page += kKeyTile / 2)
@@ -317,10 +334,10 @@ static void attend_tile_int(const AttentionArgs& args, const AttentionStateInt& 
 template <class Kv, int kN>
 T9_SIMD void attend_tile_of(uint32_t n, const AttentionArgs& args, const AttentionStateInt& s,
                             uint32_t first, uint32_t cell, const uint8_t* const* k,
-                            const uint8_t* const* v, uint32_t n_keys) {
+                            const uint8_t* const* v, const uint8_t* const* next, uint32_t n_keys) {
   if constexpr (kN > 0) {
-    if (n == kN) return attend_tile_int<Kv, kN>(args, s, first, cell, k, v, n_keys);
-    attend_tile_of<Kv, kN - 1>(n, args, s, first, cell, k, v, n_keys);
+    if (n == kN) return attend_tile_int<Kv, kN>(args, s, first, cell, k, v, next, n_keys);
+    attend_tile_of<Kv, kN - 1>(n, args, s, first, cell, k, v, next, n_keys);
   }
 }
 
@@ -347,12 +364,20 @@ static void attention_int(const AttentionArgs& args) {
     s.l[i] = 0;
   }
   for (size_t d = 0; d < size_t{n} * dim; d += kLanes) store(s.out + d, zero());
+  uint32_t end = args.first_position + args.n_rows;  // of the keys of this call's cells
+  if (args.cells != nullptr && args.cell_end * kCellKeys < end) end = args.cell_end * kCellKeys;
   for_each_cell(args, [&](uint32_t cell, const uint8_t* const* k, const uint8_t* const* v,
                           uint32_t n_keys) {
+    // The keys of the next cell, where there is one.
+    const uint8_t* next[kCellKeys / kPageKeys];
+    for (uint32_t p = 0; p < n_keys / kPageKeys; ++p) {
+      const uint32_t key = cell + kCellKeys + p * kPageKeys;
+      next[p] = key < end ? args.arena + args.page_stride * args.pages[key / kPageKeys] : v[p];
+    }
     // As few tiles as can be, of sizes as equal as can be.
     for (uint32_t first = 0, tiles = (n + kQueryTileI16 - 1) / kQueryTileI16; first < n; --tiles) {
       const uint32_t size = (n - first + tiles - 1) / tiles;
-      attend_tile_of<Kv, kQueryTileI16>(size, args, s, first, cell, k, v, n_keys);
+      attend_tile_of<Kv, kQueryTileI16>(size, args, s, first, cell, k, v, next, n_keys);
       first += size;
     }
   });
