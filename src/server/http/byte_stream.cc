@@ -28,6 +28,7 @@ class PlainStream final : public ByteStream {
     socket_.shutdown(asio::socket_base::shutdown_send, error);
     asio::post(socket_.get_executor(), [done = std::move(done), error] { done(error); });
   }
+  bool may_half_close() const override { return true; }
   StreamSocket& socket() override { return socket_; }
 
  private:
@@ -49,6 +50,8 @@ class TlsStream final : public ByteStream {
     stream_.async_write_some(from, std::move(transferred));
   }
   void end_sending(Done done) override { stream_.async_shutdown(std::move(done)); }
+  // What comes without TLS's own end may have been cut by somebody else.
+  bool may_half_close() const override { return false; }
   StreamSocket& socket() override { return stream_.next_layer(); }
 
  private:

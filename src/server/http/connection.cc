@@ -6,11 +6,11 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/beast/http/status.hpp>
 #include <utility>
 
 #include "server/http/connection_exchange.h"
 #include "server/http/request_head.h"
+#include "server/http/response_head.h"
 
 namespace tempo9::server::http {
 namespace asio = boost::asio;
@@ -23,27 +23,6 @@ namespace {
 // than a head may have, or one of just that size would wait for bytes that nobody reads.
 constexpr size_t kReadAhead = 128 << 10;
 constexpr std::chrono::milliseconds kLingerTimeout{2'000};
-
-std::string head(const Response& response, const AccessRecord& record, bool keep_alive,
-                 std::string_view allow_origin) {
-  const auto reason = beast_http::obsolete_reason(static_cast<beast_http::status>(response.status));
-  std::string out = fmt::format("HTTP/1.1 {} {}\r\n", response.status,
-                                std::string_view(reason.data(), reason.size()));
-  if (!response.content_type.empty())
-    out += fmt::format("Content-Type: {}\r\n", response.content_type);
-  for (const auto& [name, value] : response.headers) out += fmt::format("{}: {}\r\n", name, value);
-  out += fmt::format("X-Request-Id: {}\r\n", record.id);
-  if (record.path.starts_with("/v1/messages")) {
-    out += fmt::format("Request-Id: {}\r\n", record.id);  // Anthropic's name
-  }
-  if (!allow_origin.empty()) {
-    out += fmt::format(
-        "Access-Control-Allow-Origin: {}\r\nAccess-Control-Expose-Headers: *\r\nVary: Origin\r\n",
-        allow_origin);
-  }
-  out += keep_alive ? "Connection: keep-alive\r\n" : "Connection: close\r\n";
-  return out;
-}
 
 }  // namespace
 
@@ -120,7 +99,7 @@ void Connection::close_when_idle() {
 // ---------------------------------------------------------------- reading
 
 void Connection::read() {
-  if (reading_ || closed_ || buffer_.size() >= kReadAhead) return;
+  if (reading_ || closed_ || half_closed_ || buffer_.size() >= kReadAhead) return;
   reading_ = true;
   stream_->read_some(asio::buffer(incoming_),
                      [self = shared_from_this()](error_code error, size_t n_bytes) {
@@ -131,8 +110,12 @@ void Connection::read() {
 void Connection::on_read(error_code error, size_t n_bytes) {
   reading_ = false;
   if (closed_) return;
+  if (error == asio::error::eof && answering_ && chunked_ && stream_->may_half_close()) {
+    half_closed_ = true;
+    probe();
+    return;
+  }
   if (error) {
-    // A client that has closed its side wants no answer any more.
     close();
     return;
   }
@@ -145,8 +128,33 @@ void Connection::on_read(error_code error, size_t n_bytes) {
   read();
 }
 
+// A client that has closed its sending half waits for its answer, one that has closed its socket is
+// gone, and what comes from either is the same end. Whatever is sent to a closed socket is answered
+// by a reset. So something is sent that says nothing: a zero before the size of the next chunk, or
+// an interim response (RFC 9112 7.1, RFC 9110 15.2).
+void Connection::probe() {
+  stream_->socket().async_wait(StreamSocket::wait_error,
+                               [self = shared_from_this()](error_code error) {
+                                 if (!error) self->close();
+                               });
+  if (ended_ || head_only_) return;
+  pending_ += streaming_ ? "0" : "HTTP/1.1 100 Continue\r\n\r\n";
+  write();
+}
+
+// Some clients send a line end behind a body; one is passed over (RFC 9112 2.2). False: its second
+// half is to come.
+bool Connection::skip_empty_line() {
+  if (header_seen_ || std::exchange(line_skipped_, true)) return true;
+  const std::string_view text(static_cast<const char*>(buffer_.cdata().data()), buffer_.size());
+  line_skipped_ = text != "\r";
+  buffer_.consume(text.starts_with("\r\n") ? 2 : text.starts_with('\n') ? 1 : 0);
+  return line_skipped_;
+}
+
 void Connection::advance() {
   while (!closed_ && !answering_ && buffer_.size() > 0) {
+    if (!skip_empty_line() || buffer_.size() == 0) break;
     error_code error;
     parser_->eager(header_seen_);
     const size_t n_used = parser_->put(buffer_.data(), error);
@@ -167,8 +175,9 @@ void Connection::advance() {
       dispatch();
       return;
     }
-    if (error == beast_http::error::need_more && n_used == 0) return;
+    if (error == beast_http::error::need_more && n_used == 0) break;
   }
+  if (half_closed_ && !answering_) close();
 }
 
 void Connection::on_parse_error(error_code error) {
@@ -307,7 +316,7 @@ void Connection::send_response(const Response& response) {
   if (ended_ || streaming_) return;
   if (shared_->closing) keep_alive_ = false;
   record_.status = response.status;
-  pending_ += head(response, record_, keep_alive_, allow_origin_);
+  pending_ += response_head(response, record_, keep_alive_, allow_origin_);
   if (response.status != 204 && response.status != 304)  // of what it would have been
     pending_ += fmt::format("Content-Length: {}\r\n", response.body.size());
   pending_ += "\r\n";
@@ -327,7 +336,7 @@ void Connection::send_head(std::string_view content_type, const Headers& headers
   // HTTP/1.0 knows no chunks: there the body ends with the connection.
   if (!chunked_) keep_alive_ = false;
   record_.status = response.status;
-  pending_ += head(response, record_, keep_alive_, allow_origin_);
+  pending_ += response_head(response, record_, keep_alive_, allow_origin_);
   pending_ += chunked_ ? "Transfer-Encoding: chunked\r\n\r\n" : "\r\n";
   streaming_ = true;
   write();
@@ -413,7 +422,7 @@ void Connection::after_last_byte() {
   parser_.emplace();
   parser_->header_limit(shared_->options.limits.max_header_bytes);
   parser_->body_limit(shared_->options.limits.max_body_bytes);
-  header_seen_ = false;
+  header_seen_ = line_skipped_ = false;
   arm_deadline(shared_->options.limits.header_timeout);
   // Behind this handler: a pipelined next request must not recurse.
   asio::post(executor(), [self = shared_from_this()] {

@@ -34,8 +34,7 @@ struct Shared {
 
 // Invariants
 //   - one read is pending whenever the buffer has room: also while a request is answered, so that a
-//   client that leaves
-//     is noticed at once;
+//     client that leaves is noticed at once;
 //   - at most one write is pending; what comes meanwhile waits in pending_;
 //   - all members belong to the strand. An Exchange keeps the connection alive, never the other way
 //   round.
@@ -89,6 +88,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void begin();  // behind the handshake
   void read();
   void on_read(boost::system::error_code error, size_t n_bytes);
+  void probe();
+  bool skip_empty_line();
   void advance();  // parse what the buffer holds
   void on_parse_error(boost::system::error_code error);
   bool on_header();  // false: refused
@@ -119,6 +120,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::beast::flat_buffer buffer_;     // read and not yet parsed
   std::optional<Parser> parser_;
   bool header_seen_ = false;
+  bool line_skipped_ = false;  // before this head, or there is none to skip
+  bool half_closed_ = false;   // by the client: nothing comes any more
   bool reading_ = false;
   bool lingering_ = false;
   bool closed_ = false;

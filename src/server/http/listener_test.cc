@@ -20,67 +20,16 @@
 #include <vector>
 
 #include "base/testing/temp_folder.h"
+#include "server/http/testing/client.h"
 
 namespace tempo9::server::http {
 namespace {
 
 namespace asio = boost::asio;
 using Tcp = asio::ip::tcp;
-
-// Set once, waited for with a bound.
-class Signal {
- public:
-  void set() {
-    const std::lock_guard lock(mutex_);
-    is_set_ = true;
-    changed_.notify_all();
-  }
-  bool wait() {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(10), [this] { return is_set_; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_set_ = false;
-};
-
-class Client {
- public:
-  explicit Client(const Listener& listener) : socket_(context_) {
-    socket_.connect({asio::ip::address_v4::loopback(), listener.port()});
-  }
-  void send(std::string_view bytes) { asio::write(socket_, asio::buffer(bytes)); }
-  // Until the server closes; the error tells a reset from an end.
-  std::string read_all(boost::system::error_code* error = nullptr) {
-    std::string text;
-    boost::system::error_code end;
-    asio::read(socket_, asio::dynamic_buffer(text), end);
-    if (error != nullptr) *error = end;
-    return text;
-  }
-  std::string ask(std::string_view bytes) {
-    send(bytes);
-    return read_all();
-  }
-  void close() { socket_.close(); }
-  Tcp::socket& socket() { return socket_; }
-
- private:
-  asio::io_context context_;
-  Tcp::socket socket_;
-};
-
-ListenerOptions options(Handler handler) {
-  ListenerOptions options;
-  options.handler = std::move(handler);
-  options.error_response = [](int status, const std::string& message, const std::string& code,
-                              const Request&) {
-    return Response{.status = status, .content_type = "text/plain", .body = code + ": " + message};
-  };
-  return options;
-}
+using testing::Client;
+using testing::options;
+using testing::Signal;
 
 void echo(const std::shared_ptr<Exchange>& exchange) {
   const Request& request = exchange->request();
@@ -291,23 +240,6 @@ TEST(Listener, ClientThatLeavesIsNoticed) {
   client.close();
   EXPECT_TRUE(gone.wait());
   EXPECT_EQ((*listener)->n_active(), 0u);
-}
-
-// Closing a socket and closing its sending half look the same from here; agents cancel by closing.
-TEST(Listener, ClientThatClosesItsSendingHalfCountsAsGone) {
-  Signal asked;
-  Signal gone;
-  auto listener = Listener::open(options([&](const std::shared_ptr<Exchange>& exchange) {
-    exchange->on_gone([&gone] { gone.set(); });
-    asked.set();
-  }));
-  ASSERT_TRUE(listener);
-  Client client(**listener);
-  client.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  ASSERT_TRUE(asked.wait());
-  client.socket().shutdown(Tcp::socket::shutdown_send);
-  EXPECT_TRUE(gone.wait());
-  EXPECT_EQ(client.read_all(), "");
 }
 
 TEST(Listener, ResetIsNoCleanEnd) {
