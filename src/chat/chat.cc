@@ -6,10 +6,10 @@
 #include <optional>
 #include <utility>
 
+#include "chat/exact_json.h"
 #include "chat/forms.h"
 #include "chat/jinja/program.h"
 #include "chat/parser.h"
-#include "chat/parsers/exact_json.h"
 #include "chat/parsers/plain.h"
 #include "chat/stable.h"
 

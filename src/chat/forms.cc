@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "chat/parsers/exact_json.h"
+#include "chat/exact_json.h"
 
 namespace tempo9::chat {
 namespace {
@@ -193,8 +193,7 @@ Messages short_call_ids(Messages messages) {
 
 Messages tools_in_system(Messages messages, const std::vector<Tool>& tools) {
   std::string text = "You can call these functions, one JSON Schema a line:\n<tools>\n";
-  for (const Tool& tool : tools)
-    text += tool.raw.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (const Tool& tool : tools) text += dump_exactly(tool.raw) + "\n";
   text +=
       "</tools>\nTo call one, answer only with its name and arguments as JSON in this form:\n"
       "<tool_call>\n{\"name\": \"the name\", \"arguments\": {\"parameter\": "

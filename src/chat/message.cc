@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "chat/exact_json.h"
+
 namespace tempo9::chat {
 
 std::string Message::joined_text() const {
@@ -26,11 +28,16 @@ Error invalid(const std::string& where, fmt::format_string<Args...> format, Args
                     fmt::format(format, std::forward<Args>(args)...));
 }
 
+// A number that keeps its digits is no other type to whoever sent it.
+std::string_view type_name(const Json& value) {
+  return exact_number(value) != nullptr ? "number" : value.type_name();
+}
+
 Result<std::string> string_field(const Json& object, const char* key, const std::string& where) {
   auto it = object.find(key);
   if (it == object.end() || it->is_null()) return std::string();
   if (!it->is_string())
-    return invalid(where + "." + key, "found {}, expected a string", it->type_name());
+    return invalid(where + "." + key, "found {}, expected a string", type_name(*it));
   return it->get<std::string>();
 }
 
@@ -46,7 +53,7 @@ Result<ContentPart> part_from_json(const Json& value, const std::string& where) 
     part.raw = {{"type", "text"}, {"text", part.text}};
     return part;
   }
-  if (!value.is_object()) return invalid(where, "found {}, expected an object", value.type_name());
+  if (!value.is_object()) return invalid(where, "found {}, expected an object", type_name(value));
   T9_TRY(part.type, string_field(value, "type", where));
   if (part.type.empty() && value.contains("text")) part.type = "text";
   if (part.type == "input_text" || part.type == "output_text") part.type = "text";
@@ -68,7 +75,7 @@ Result<ContentPart> part_from_json(const Json& value, const std::string& where) 
 }
 
 Result<ToolCall> call_from_json(const Json& value, const std::string& where) {
-  if (!value.is_object()) return invalid(where, "found {}, expected an object", value.type_name());
+  if (!value.is_object()) return invalid(where, "found {}, expected an object", type_name(value));
   ToolCall call;
   T9_TRY(call.id, string_field(value, "id", where));
   if (auto custom = value.find("custom"); custom != value.end() && custom->is_object()) {
@@ -84,7 +91,7 @@ Result<ToolCall> call_from_json(const Json& value, const std::string& where) {
   const Json& function = nested ? value.at("function") : value;
   std::string at = nested ? where + ".function" : where;
   if (!function.is_object())
-    return invalid(at, "found {}, expected an object", function.type_name());
+    return invalid(at, "found {}, expected an object", type_name(function));
   T9_TRY(call.name, string_field(function, "name", at));
   if (call.name.empty())
     return invalid(at + ".name", "missing; expected the name of the tool that was called");
@@ -98,7 +105,7 @@ Result<ToolCall> call_from_json(const Json& value, const std::string& where) {
     call.arguments = *arguments;
   } else {
     return invalid(at + ".arguments", "found {}, expected an object or its JSON text",
-                   arguments->type_name());
+                   type_name(*arguments));
   }
   return call;
 }
@@ -117,7 +124,7 @@ Status read_content(const Json& value, const std::string& where, Message* messag
     }
   } else {
     return invalid(where + ".content", "found {}, expected a string, an array of parts or null",
-                   content->type_name());
+                   type_name(*content));
   }
   return {};
 }
@@ -135,7 +142,7 @@ Tool function_tool(std::string name, std::string description, Json parameters) {
 }
 
 Result<Message> message_from_json(const Json& value, const std::string& where) {
-  if (!value.is_object()) return invalid(where, "found {}, expected an object", value.type_name());
+  if (!value.is_object()) return invalid(where, "found {}, expected an object", type_name(value));
   Message message;
   T9_TRY(message.role, string_field(value, "role", where));
   if (message.role.empty())
@@ -152,7 +159,7 @@ Result<Message> message_from_json(const Json& value, const std::string& where) {
   T9_TRY(message.name, string_field(value, "name", where));
   if (auto calls = value.find("tool_calls"); calls != value.end() && !calls->is_null()) {
     if (!calls->is_array())
-      return invalid(where + ".tool_calls", "found {}, expected an array", calls->type_name());
+      return invalid(where + ".tool_calls", "found {}, expected an array", type_name(*calls));
     for (size_t i = 0; i < calls->size(); ++i) {
       T9_TRY(ToolCall call,
              call_from_json((*calls)[i], fmt::format("{}.tool_calls[{}]", where, i)));
@@ -176,7 +183,7 @@ Result<Message> message_from_json(const Json& value, const std::string& where) {
 
 Result<std::vector<Message>> messages_from_json(const Json& value) {
   if (!value.is_array())
-    return invalid("messages", "found {}, expected an array of messages", value.type_name());
+    return invalid("messages", "found {}, expected an array of messages", type_name(value));
   if (value.empty()) return invalid("messages", "empty; expected at least one message");
   std::vector<Message> messages;
   for (size_t i = 0; i < value.size(); ++i) {
@@ -190,19 +197,18 @@ Result<std::vector<Tool>> tools_from_json(const Json& value) {
   std::vector<Tool> tools;
   if (value.is_null()) return tools;
   if (!value.is_array())
-    return invalid("tools", "found {}, expected an array or null", value.type_name());
+    return invalid("tools", "found {}, expected an array or null", type_name(value));
   for (size_t i = 0; i < value.size(); ++i) {
     const Json& entry = value[i];
     std::string where = fmt::format("tools[{}]", i);
-    if (!entry.is_object())
-      return invalid(where, "found {}, expected an object", entry.type_name());
+    if (!entry.is_object()) return invalid(where, "found {}, expected an object", type_name(entry));
     T9_TRY(std::string type, string_field(entry, "type", where));
     if (!type.empty() && type != "function") continue;
     bool nested = entry.contains("function");
     const Json& function = nested ? entry.at("function") : entry;
     if (nested) where += ".function";
     if (!function.is_object())
-      return invalid(where, "found {}, expected an object", function.type_name());
+      return invalid(where, "found {}, expected an object", type_name(function));
     Tool tool;
     T9_TRY(tool.name, string_field(function, "name", where));
     if (tool.name.empty())
@@ -212,7 +218,7 @@ Result<std::vector<Tool>> tools_from_json(const Json& value) {
         parameters != function.end() && !parameters->is_null()) {
       if (!parameters->is_object()) {
         return invalid(where + ".parameters", "found {}, expected a JSON Schema object",
-                       parameters->type_name());
+                       type_name(*parameters));
       }
       tool.parameters = *parameters;
     }
@@ -238,7 +244,7 @@ Result<const Json*> choice_details(const Json& value, const std::string& key,
   auto inner = value.find(key);
   if (inner == value.end()) return &value;
   if (!inner->is_object())
-    return invalid(where + "." + key, "found {}, expected an object", inner->type_name());
+    return invalid(where + "." + key, "found {}, expected an object", type_name(*inner));
   return &*inner;
 }
 
@@ -268,7 +274,7 @@ Result<ToolChoice> allowed_tools(const Json& value) {
   for (size_t i = 0; i < tools->size(); ++i) {
     const Json& tool = (*tools)[i];
     const std::string where = fmt::format("{}.tools[{}]", at, i);
-    if (!tool.is_object()) return invalid(where, "found {}, expected an object", tool.type_name());
+    if (!tool.is_object()) return invalid(where, "found {}, expected an object", type_name(tool));
     T9_TRY(const std::string type, string_field(tool, "type", where));
     if (!type.empty() && type != "function" && type != "custom") continue;  // hosted ones
     T9_TRY(std::string name, named_tool(tool, type.empty() ? "function" : type, where));
@@ -299,7 +305,7 @@ Result<ToolChoice> tool_choice_from_json(const Json& value) {
   return invalid("tool_choice",
                  "found {}, expected \"auto\", \"none\", \"required\", a named function or "
                  "allowed_tools",
-                 value.dump());
+                 dump_exactly(value));
 }
 
 }  // namespace tempo9::chat

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "chat/call_syntax.h"
+#include "chat/exact_json.h"
 #include "grammar/lark.h"
 #include "grammar/library.h"
 #include "grammar/rules.h"
@@ -34,6 +35,7 @@ bool is_strict(const chat::Tool& tool) {
 // Arguments are an object, whatever the schema leaves open.
 Json arguments_schema(const chat::Tool& tool) {
   Json schema = tool.parameters.is_object() ? tool.parameters : Json::object();
+  chat::make_plain(&schema);
   if (!schema.contains("type")) schema["type"] = "object";
   if (!tool.parameters.is_object()) schema["properties"] = Json::object();
   return schema;

@@ -1,9 +1,13 @@
 #include "server/json_body.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
+
+#include "chat/exact_json.h"
 
 namespace tempo9::server {
 namespace {
@@ -125,6 +129,19 @@ size_t find_invalid_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
+namespace {
+
+// Their numbers go to the model or back to the client, in the digits that were written.
+constexpr std::string_view kPassedOn[] = {"messages", "tools", "input"};
+
+Error too_large() {
+  return make_error(
+      ErrorCode::kInvalidArgument,
+      "request body: found a number too large to hold, expected numbers within a double's range");
+}
+
+}  // namespace
+
 Result<Json> parse_body(std::string_view body) {
   if (const size_t bad = find_invalid_utf8(body); bad != std::string_view::npos) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -142,28 +159,30 @@ Result<Json> parse_body(std::string_view body) {
   }
   T9_TRY(check_shape(body));
   const std::optional<std::string> mended = mend_half_pairs(body);
+  const std::string_view text = mended ? std::string_view(*mended) : body;
+  std::optional<Json> exact = chat::parse_exactly(text);
+  if (exact && exact->is_object()) {
+    for (auto field = exact->begin(); field != exact->end(); ++field) {
+      if (std::ranges::count(kPassedOn, field.key()) == 0 && !chat::make_plain(&*field))
+        return too_large();
+    }
+    return std::move(*exact);
+  }
   Json value;
   try {
-    value = Json::parse(mended ? std::string_view(*mended) : body);
+    value = exact ? std::move(*exact) : Json::parse(text);
   } catch (const Json::parse_error& error) {
     return make_error(ErrorCode::kInvalidArgument,
                       "request body: found invalid JSON at byte {} ({}), expected a JSON object",
                       error.byte, reason(error.what()));
   } catch (const Json::exception&) {
-    return make_error(
-        ErrorCode::kInvalidArgument,
-        "request body: found a number too large to hold, expected numbers within a double's range");
+    return too_large();
   }
-  if (!value.is_object()) {
-    return make_error(ErrorCode::kInvalidArgument, "request body: found {}, expected a JSON object",
-                      describe(value));
-  }
-  return value;
+  return make_error(ErrorCode::kInvalidArgument, "request body: found {}, expected a JSON object",
+                    describe(value));
 }
 
-std::string dump(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string dump(const Json& value) { return chat::dump_exactly(value); }
 
 std::string describe(const Json& value) {
   switch (value.type()) {

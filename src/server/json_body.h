@@ -19,7 +19,8 @@ using chat::Json;
 
 // A JSON object. Errors: kInvalidArgument for what is not UTF-8 (offset and byte), not JSON (offset
 // and reason), no object, nested deeper than 128 or with more than 8192 keys in one object. A UTF-8
-// byte order mark is skipped.
+// byte order mark is skipped. Numbers in messages, tools and input keep their digits
+// (chat/exact_json.h).
 Result<Json> parse_body(std::string_view body);
 
 // Compact; bytes that are no UTF-8 become U+FFFD. Never throws.

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "chat/exact_json.h"
 #include "chat/jinja/print.h"
-#include "chat/parsers/exact_json.h"
 
 namespace tempo9::chat::jinja {
 
@@ -334,7 +334,7 @@ Value from_json(const Json& value, bool outside) {
       }
       return Value::object(Type::kDict, std::move(dict));
     }
-    case Json::value_t::binary: {  // see parsers/exact_json.h
+    case Json::value_t::binary: {  // see exact_json.h
       const Json::binary_t& text = value.get_binary();
       return Value::written_number(to_double(value), std::string(text.begin(), text.end()));
     }

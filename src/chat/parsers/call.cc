@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "chat/parsers/exact_json.h"
+#include "chat/exact_json.h"
 #include "chat/parsers/json_scanner.h"
 #include "chat/parsers/schema.h"
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "chat/parsers/exact_json.h"
+#include "chat/exact_json.h"
 #include "chat/parsers/json_blocks.h"
 
 namespace tempo9::chat {

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "chat/parsers/exact_json.h"
+#include "chat/exact_json.h"
 #include "chat/parsers/format.h"
 #include "chat/parsers/json_scanner.h"
 #include "chat/parsers/marks.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "chat/parsers/exact_json.h"
+#include "chat/exact_json.h"
 #include "chat/parsers/json_blocks.h"
 
 namespace tempo9::chat {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "chat/parsers/exact_json.h"
+#include "chat/exact_json.h"
 #include "chat/parsers/json_scanner.h"
 #include "chat/parsers/python_calls.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "chat/parsers/exact_json.h"
+#include "chat/exact_json.h"
 #include "chat/parsers/marks.h"
 
 namespace tempo9::chat {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "chat/parsers/exact_json.h"
+#include "chat/exact_json.h"
 
 namespace tempo9::chat {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "chat/parsers/exact_json.h"
+#include "chat/exact_json.h"
 
 namespace tempo9::chat {
 namespace {

@@ -1,6 +1,7 @@
 #include <utility>
 #include <variant>
 
+#include "chat/exact_json.h"
 #include "server/cache_report.h"
 #include "server/dialects/anthropic.h"
 
@@ -187,8 +188,8 @@ class MessageReply final : public Reply {
     }
     if (block == Block::kCall && !streamed) {
       // Whole and valid, as the parser promises.
-      Json input = Json::parse(filled_, nullptr, /*allow_exceptions=*/false);
-      if (input.is_object()) content_.back()["input"] = std::move(input);
+      auto input = chat::parse_exactly(filled_);
+      if (input && input->is_object()) content_.back()["input"] = std::move(*input);
     }
     if (streamed) write(exchange, {{"type", "content_block_stop"}, {"index", n_blocks_}});
     ++n_blocks_;

@@ -1,6 +1,7 @@
 #include <utility>
 #include <variant>
 
+#include "chat/exact_json.h"
 #include "server/dialects/ollama.h"
 #include "server/dialects/openai.h"
 
@@ -84,8 +85,7 @@ class OllamaReply final : public Reply {
   void add(chat::ToolCallArgsDelta& delta) { arguments_ += delta.json; }
   void add(chat::ToolCallEnd&) {
     // Whole and valid, as the parser promises.
-    Json arguments = Json::parse(arguments_, nullptr, /*allow_exceptions=*/false);
-    if (!arguments.is_object()) arguments = Json::object();
+    Json arguments = chat::parse_exactly(arguments_).value_or(Json::object());
     Json call;
     call["id"] = call_.id;
     call["function"] = {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "chat/exact_json.h"
 #include "server/chat_job.h"
 #include "server/dialects/openai_responses_input.h"
 #include "server/dialects/openai_responses_items.h"
@@ -124,8 +125,8 @@ Result<Json> earlier_items(Fields& fields, const Service& service) {
         "deleted, or made with store: false); send the items themselves",
         dump(Json(id)));
   }
-  Json items = Json::parse(stored->items);
-  Json response = Json::parse(stored->response);
+  Json items = *chat::parse_exactly(stored->items);
+  Json response = *chat::parse_exactly(stored->response);
   for (Json& item : response["output"]) items.push_back(std::move(item));
   return items;
 }

@@ -5,6 +5,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "chat/exact_json.h"
+
 namespace tempo9::server::openai {
 
 std::optional<std::string> referenced_id(const Json& item) {
@@ -33,9 +35,9 @@ void StoredItems::add(const Json& items, const ResponseStore& store) {
         }
       }
     };
-    Json seen = Json::parse(stored->items);
+    Json seen = *chat::parse_exactly(stored->items);
     keep(seen);
-    Json response = Json::parse(stored->response);
+    Json response = *chat::parse_exactly(stored->response);
     keep(response["output"]);
   }
 }

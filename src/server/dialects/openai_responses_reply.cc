@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "chat/exact_json.h"
 #include "server/cache_report.h"
 #include "server/custom_tool.h"
 #include "server/dialects/openai_responses.h"
@@ -200,8 +201,7 @@ class ResponseReply final : public Reply {
                {"call_id", call_.id},
                {"execution", "client"},
                {"arguments", Json::object()}});
-    Json arguments = Json::parse(call_.arguments, nullptr, false);
-    item_["arguments"] = arguments.is_discarded() ? Json(call_.arguments) : std::move(arguments);
+    item_["arguments"] = chat::parse_exactly(call_.arguments).value_or(Json(call_.arguments));
     finish_item(kCompleted);
   }
 

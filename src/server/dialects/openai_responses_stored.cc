@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/percent.h"
+#include "chat/exact_json.h"
 #include "server/dialects/openai_responses.h"
 #include "server/dialects/openai_responses_events.h"
 #include "server/errors.h"
@@ -75,7 +76,7 @@ Result<Page> read_page(const Json& query) {
 }
 
 Result<Json> input_items(const StoredResponse& stored, const Page& page) {
-  Json items = Json::parse(stored.items);
+  Json items = *chat::parse_exactly(stored.items);
   if (page.newest_first) std::reverse(items.begin(), items.end());
   auto begin = items.begin();
   if (!page.after.empty()) {
@@ -140,7 +141,7 @@ void get_response(std::shared_ptr<const Service> service,
   if (!retrieval) return exchange->respond(openai_error(retrieval.error()));
   if (!retrieval->stream) return exchange->respond({.body = stored->response});
   exchange->start_stream("text/event-stream; charset=utf-8");
-  replay_response(Json::parse(stored->response), *stored, retrieval->starting_after,
+  replay_response(*chat::parse_exactly(stored->response), *stored, retrieval->starting_after,
                   [&exchange](std::string_view bytes) { exchange->write(bytes); });
   exchange->finish();
 }
