@@ -46,6 +46,11 @@ struct CallSyntax {
   bool ends_reply = false;
 };
 
+// Its names stand in quotes, as JSON.
+inline bool writes_json_name(const CallSyntax& syntax) {
+  return syntax.arguments == CallSyntax::Arguments::kJson && syntax.call_begin.ends_with('"');
+}
+
 // The syntax of a format that parsers/list.inc names. kNone for "none".
 // Errors: kInvalidArgument for an unknown name, listing the known ones.
 Result<CallSyntax> call_syntax(std::string_view format);

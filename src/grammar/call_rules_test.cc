@@ -34,7 +34,7 @@ class CallRulesTest : public testing::Test {
         "root ::= json-ws arguments rest\nrest ::= [^]*\narguments[capture] ::= value\n{}{}",
         *schema_to_ebnf(*schema, {}), common_rules()));
     EXPECT_TRUE(grammar) << grammar.error().message;
-    return call_rules({{.name = "f", .grammar = *grammar, .schema = strict ? schema : nullptr}},
+    return call_rules({{.name = "f", .grammar = *grammar, .schema = strict ? schema : nullptr}}, {},
                       tokenizer_.get());
   }
   static std::string taken(const std::shared_ptr<const Rules>& rules, std::string_view text) {

@@ -11,8 +11,11 @@ namespace {
 
 class GrammarConstraint final : public Constraint {
  public:
-  GrammarConstraint(Matcher matcher, std::shared_ptr<const Schema> schema, NamedSchemas schemas)
-      : matcher_(std::move(matcher)), schema_(std::move(schema)), schemas_(std::move(schemas)) {}
+  GrammarConstraint(Matcher matcher, std::shared_ptr<const Schema> schema,
+                    std::vector<NamedSchema> schemas)
+      : matcher_(std::move(matcher)), schema_(std::move(schema)), schemas_(std::move(schemas)) {
+    reads_ = std::ranges::any_of(schemas_, [](const NamedSchema& s) { return s.read != nullptr; });
+  }
 
   Result<bool> fill_mask(std::span<uint32_t> mask) override {
     T9_TRY(matcher_.fill_mask(mask));
@@ -46,7 +49,8 @@ class GrammarConstraint final : public Constraint {
       text_ += text;
       good = matcher_.ended() ? ends_well() : grows_well(text);
     }
-    if (good && !schemas_.empty() && text.find('}') != std::string_view::npos) good = keep_names();
+    const bool ends_value = text.find('}') != std::string_view::npos || reads_;
+    if (good && !schemas_.empty() && ends_value) good = keep_names();
     if (good) return true;
     if (schema_ != nullptr) {
       text_.resize(n_before);
@@ -68,6 +72,12 @@ class GrammarConstraint final : public Constraint {
            validator_.check(schema, partial->value, 0) == Verdict::kYes;
   }
 
+  bool keeps_named(const NamedSchema& named, std::string_view text) const {
+    if (!named.read) return keeps_schema(*named.schema, text);
+    const std::optional<Json> value = named.read(text);
+    return value && validator_.check(*named.schema, *value, 0) == Verdict::kYes;
+  }
+
   // Can it still become a value that keeps the schema? Asked when something was finished.
   bool grows_well(std::string_view text) {
     if (!grown_->add(text) || grown_->repeats_key()) return false;
@@ -86,8 +96,8 @@ class GrammarConstraint final : public Constraint {
     }
     kept_.resize(n_kept);
     for (size_t i = n_kept; i < captures.size(); ++i) {
-      for (const auto& [schema_name, schema] : schemas_) {
-        if (schema_name == captures[i].first && !keeps_schema(*schema, captures[i].second))
+      for (const NamedSchema& named : schemas_) {
+        if (named.name == captures[i].first && !keeps_named(named, captures[i].second))
           return false;
       }
       kept_.push_back(std::move(captures[i]));
@@ -97,7 +107,8 @@ class GrammarConstraint final : public Constraint {
 
   Matcher matcher_;
   std::shared_ptr<const Schema> schema_;
-  NamedSchemas schemas_;
+  std::vector<NamedSchema> schemas_;
+  bool reads_ = false;                                     // some of them are not of JSON
   std::vector<std::pair<std::string, std::string>> kept_;  // captures that keep their schemas
   mutable ReplyValidator validator_;
   // With schema_: the reply so far.
@@ -108,7 +119,8 @@ class GrammarConstraint final : public Constraint {
 
 class GrammarRules final : public Rules {
  public:
-  GrammarRules(Grammar grammar, std::shared_ptr<const Schema> schema, NamedSchemas schemas)
+  GrammarRules(Grammar grammar, std::shared_ptr<const Schema> schema,
+               std::vector<NamedSchema> schemas)
       : grammar_(std::move(grammar)), schema_(std::move(schema)), schemas_(std::move(schemas)) {}
 
   Result<std::unique_ptr<Constraint>> start() const override {
@@ -121,16 +133,17 @@ class GrammarRules final : public Rules {
  private:
   Grammar grammar_;
   std::shared_ptr<const Schema> schema_;
-  NamedSchemas schemas_;
+  std::vector<NamedSchema> schemas_;
 };
 
 }  // namespace
 
 std::shared_ptr<const Rules> grammar_rules(Grammar grammar, std::shared_ptr<const Schema> schema) {
-  return std::make_shared<GrammarRules>(std::move(grammar), std::move(schema), NamedSchemas());
+  return std::make_shared<GrammarRules>(std::move(grammar), std::move(schema),
+                                        std::vector<NamedSchema>());
 }
 
-std::shared_ptr<const Rules> grammar_rules(Grammar grammar, NamedSchemas schemas) {
+std::shared_ptr<const Rules> grammar_rules(Grammar grammar, std::vector<NamedSchema> schemas) {
   return std::make_shared<GrammarRules>(std::move(grammar), nullptr, std::move(schemas));
 }
 

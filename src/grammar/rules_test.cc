@@ -82,7 +82,7 @@ TEST_F(RulesTest, CapturedValuesKeepTheirSchemas) {
   const auto rules =
       grammar_rules(ebnf(fmt::format("root ::= \"<\" v \">\"\nv[capture=\"x\"] ::= json-object\n{}",
                                      common_rules())),
-                    NamedSchemas{{"x", schema}});
+                    std::vector<NamedSchema>{{"x", schema}});
   auto constraint = start(rules);
   EXPECT_EQ(feed(*constraint, R"(<{"b":1}>)"), 7u);
   EXPECT_EQ(feed(*constraint, R"(,"b":2})"), 6u);
@@ -95,7 +95,7 @@ TEST_F(RulesTest, EachCapturedValueIsJudged) {
   const auto rules = grammar_rules(
       ebnf(fmt::format("root ::= (\"<\" v \">\")*\nv[capture=\"x\"] ::= json-object\n{}",
                        common_rules())),
-      NamedSchemas{{"x", schema}});
+      std::vector<NamedSchema>{{"x", schema}});
   auto constraint = start(rules);
   ASSERT_EQ(feed(*constraint, R"(<{"a":1}><{"a":1}>)"), 18u);
   EXPECT_EQ(feed(*constraint, R"(<{"b":1}>)"), 7u);

@@ -25,13 +25,15 @@ using Expression = std::optional<std::string>;  // no value: nothing fits
 
 class SchemaTranslator {
  public:
-  SchemaTranslator(const Schema& schema, const SchemaOptions& options, std::string_view prefix)
-      : schema_(schema), options_(options), prefix_(prefix) {}
+  SchemaTranslator(const Schema& schema, const SchemaOptions& options, std::string_view prefix,
+                   const Notation& notation)
+      : schema_(schema), options_(options), prefix_(prefix), notation_(notation) {}
 
   Result<std::string> run() {
     Conjunction root;
     root.push_back({&schema_.root()});
-    const Expression value = rule_of(root, 0);
+    const bool is_json = notation_.style == Notation::Style::kJson;
+    const Expression value = rule_of(root, 0, is_json ? Place::kValue : Place::kArguments);
     if (failed_) {
       return make_error(ErrorCode::kInvalidArgument,
                         "#: found more alternatives and parts than a grammar of {} rules "
@@ -64,7 +66,7 @@ class SchemaTranslator {
 
   // ---- any schema
 
-  Expression rule_of(const Conjunction& unflat, int depth) {
+  Expression rule_of(const Conjunction& unflat, int depth, Place place = Place::kValue) {
     if (failed_ || depth > kMaxEbnfDepth) {
       failed_ = true;
       return std::nullopt;
@@ -72,29 +74,31 @@ class SchemaTranslator {
     int64_t n_terms = 1;
     const std::optional<Conjunction> terms = flattened(schema_, unflat, &n_terms);
     if (!spend(kStepsPerTerm * n_terms) || !terms) return std::nullopt;
-    if (terms->empty()) return "json-value";
-    if (const auto known = rules_.find(*terms); known != rules_.end()) return known->second;
+    if (terms->empty() && place != Place::kArguments) return any_value(notation_, place);
+    const std::pair key(place, *terms);
+    if (const auto known = rules_.find(key); known != rules_.end()) return known->second;
     // Named before its body is known: a schema may contain itself.
     const std::string name = new_name();
-    rules_.emplace(*terms, name);
-    const Expression body = body_of(*terms, depth);
+    rules_.emplace(key, name);
+    const Expression body = body_of(*terms, depth, place);
     define(name, body ? *body : "json-never");
-    if (!body) rules_[*terms] = std::nullopt;
+    if (!body) rules_[key] = std::nullopt;
     return body ? Expression(name) : std::nullopt;
   }
 
-  Expression body_of(const Conjunction& terms, int depth) {
-    if (const auto values = listed_values(terms)) return literal_body(terms, *values);
+  Expression body_of(const Conjunction& terms, int depth, Place place) {
+    const auto values = listed_values(terms);
+    if (values && place != Place::kArguments) return literal_body(terms, *values, place);
     if (const auto choices = alternatives(terms)) {
       std::vector<std::string> branches;
       std::set<std::string> seen;
       for (size_t i = 0; i < choices->size() && !failed_; ++i) {
-        const Expression branch = rule_of(choices->branch(i), depth + 1);
+        const Expression branch = rule_of(choices->branch(i), depth + 1, place);
         if (branch && seen.insert(*branch).second) branches.push_back(*branch);
       }
       return branches.empty() ? Expression() : joined(branches);
     }
-    return typed_body(terms, depth);
+    return typed_body(terms, depth, place);
   }
 
   // The shortest enum or const among the terms.
@@ -110,14 +114,15 @@ class SchemaTranslator {
     return best;
   }
 
-  Expression literal_body(const Conjunction& terms, const std::vector<Json>& values) {
+  Expression literal_body(const Conjunction& terms, const std::vector<Json>& values, Place place) {
     std::vector<std::string> branches;
     for (const Json& value : values) {
+      if (!may_be(value.is_string() ? "string" : "", place)) continue;
       const bool fits = std::ranges::all_of(terms, [&](const Term& term) {
         return validate_part(schema_, *term.schema, value, &steps_) == Verdict::kYes;
       });
       if (!spend(1)) break;
-      if (fits) branches.push_back(value_literal(value));
+      if (fits) branches.push_back(value_literal(value, notation_, place));
     }
     return branches.empty() ? Expression() : joined(branches);
   }
@@ -135,21 +140,32 @@ class SchemaTranslator {
     });
   }
 
-  Expression typed_body(const Conjunction& terms, int depth) {
+  static bool may_be(std::string_view type, Place place) {
+    if (place == Place::kArguments) return type == "object";
+    if (place == Place::kText) return type == "string";
+    return place == Place::kValue || type != "string";
+  }
+
+  Expression typed_body(const Conjunction& terms, int depth, Place place) {
     std::vector<std::string> branches;
     const auto add = [&](Expression branch) {
       if (branch) branches.push_back(std::move(*branch));
     };
-    if (allows(terms, "object")) add(object_body(terms, depth));
-    if (allows(terms, "array")) add(array_body(terms, depth));
-    if (allows(terms, "string")) add(string_body(schema_, terms));
-    if (allows(terms, "number")) {
+    const auto may = [&](std::string_view type) {
+      return may_be(type, place) && allows(terms, type);
+    };
+    if (may("object")) add(object_body(terms, depth, place));
+    if (may("array")) add(array_body(terms, depth));
+    if (may("string")) add(string_body(schema_, terms, notation_, place));
+    if (may("number")) {
       add(number_body(terms, false));
-    } else if (allows(terms, "integer")) {
+    } else if (may("integer")) {
       add(number_body(terms, true));
     }
-    if (allows(terms, "boolean")) branches.insert(branches.end(), {"\"true\"", "\"false\""});
-    if (allows(terms, "null")) branches.emplace_back("\"null\"");
+    if (may("boolean")) {
+      for (const char* word : {"true", "false"}) add(word_literal(word, notation_, place));
+    }
+    if (may("null")) add(word_literal("null", notation_, place));
     return branches.empty() ? Expression() : joined(branches);
   }
 
@@ -335,12 +351,36 @@ class SchemaTranslator {
     return out;
   }
 
-  // `"key": value` for keys that no term names; no value: there are none.
-  Expression other_member(const Conjunction& terms, const Members& members, int depth) {
+  // A key and its value; no value: nothing fits.
+  Expression member(const std::string& key, const Conjunction& value, int depth, Place place) {
+    if (place != Place::kArguments || notation_.style != Notation::Style::kParameters) {
+      const Expression rule = rule_of(value, depth + 1);
+      return rule ? Expression(fmt::format("{} {}", key, *rule)) : std::nullopt;
+    }
+    const Expression text = rule_of(value, depth + 1, Place::kText);
+    const std::string& data_end =
+        notation_.key_end_json.empty() ? notation_.key_end : notation_.key_end_json;
+    // Where any text may stand, what looks like JSON is text too.
+    const bool is_any =
+        text == any_value(notation_, Place::kText) && notation_.key_end_json.empty();
+    const Expression data = is_any ? std::nullopt : rule_of(value, depth + 1, Place::kData);
+    std::vector<std::string> ends;
+    if (text) ends.push_back(fmt::format("{} {}", notation_.key_end, *text));
+    if (data) ends.push_back(fmt::format("{} {}", data_end, *data));
+    if (ends.empty()) return std::nullopt;
+    return fmt::format("{} {} {} {}", notation_.key_begin, key, joined(ends), notation_.value_end);
+  }
+
+  // A member with a key that no term names; no value: there are none.
+  Expression other_member(const Conjunction& terms, const Members& members, int depth,
+                          Place place) {
     if (options_.closed_objects && members.declares && !members.speaks_of_others)
       return std::nullopt;
     Conjunction others, names, unevaluated;
     std::vector<std::string> branches;
+    const auto add = [&](Expression branch) {
+      if (branch) branches.push_back(std::move(*branch));
+    };
     for (const Term& term : terms) {
       if (const Json* sub = keyword(*term.schema, "additionalProperties")) others.push_back({sub});
       if (const Json* sub = keyword(*term.schema, "unevaluatedProperties"))
@@ -352,32 +392,29 @@ class SchemaTranslator {
       const Json* patterns = keyword(*term.schema, "patternProperties");
       if (patterns == nullptr) continue;
       for (auto p = patterns->begin(); p != patterns->end(); ++p) {
-        const Expression value = rule_of({{&*p}}, depth + 1);
-        if (!value) continue;
-        branches.push_back(
-            fmt::format("\"\\\"\" {} \"\\\":\" json-ws {}",
-                        to_ebnf(schema_.pattern_node(p.key()), Spelling::kJsonString), *value));
+        add(member(key_of_pattern(schema_.pattern_node(p.key()), notation_, place), {{&*p}}, depth,
+                   place));
       }
     }
-    const Expression value = rule_of(others, depth + 1);
-    Expression key = "json-string";
-    if (!names.empty()) {
-      key = std::nullopt;
+    Expression key = any_key(notation_, place);
+    if (!names.empty() && notation_.style == Notation::Style::kJson) {
       static const Json kString = {{"type", "string"}};
       names.push_back({&kString});
       key = rule_of(names, depth + 1);
+      if (key) *key += " \":\" json-ws";
     }
-    if (value && key) branches.push_back(fmt::format("{} \":\" json-ws {}", *key, *value));
+    if (key) add(member(*key, others, depth, place));
     if (branches.empty()) return std::nullopt;
     const std::string name = new_name();
     define(name, joined(branches));
     return name;
   }
 
-  Expression object_body(const Conjunction& terms, int depth) {
+  Expression object_body(const Conjunction& terms, int depth, Place place) {
     const std::optional<Count> count = count_of(terms, "minProperties", "maxProperties");
     if (!count) return std::nullopt;
     const Members members = members_of(terms);
+    const Brackets marks = object_brackets(notation_, place);
     struct Member {
       std::string text;
       bool required;
@@ -394,84 +431,61 @@ class SchemaTranslator {
       if (!spend(kStepsPerLookup * n_lookups)) return std::nullopt;
       const bool required = is_required(terms, name);
       const std::optional<Conjunction> sub = member_terms(terms, name);
-      const Expression value = sub ? rule_of(*sub, depth + 1) : Expression();
-      if (!value && required) return std::nullopt;
-      if (value) list.push_back({fmt::format("{} {}", key_literal(name), *value), required});
+      const Expression text =
+          sub ? member(key_literal(name, notation_, place), *sub, depth, place) : std::nullopt;
+      if (!text && required) return std::nullopt;
+      if (text) list.push_back({*text, required});
     }
-    const Expression other = other_member(terms, members, depth);
-    if (count->max == 0) return R"("{" json-ws "}")";
+    const Expression other = other_member(terms, members, depth, place);
+    if (count->max == 0) return marks.empty;
     if (list.empty()) {
-      if (!other) return count->min > 0 ? Expression() : R"("{" json-ws "}")";
+      if (!other) return count->min > 0 ? Expression() : marks.empty;
       const auto less = [](int64_t v) { return std::max<int64_t>(0, v - 1); };
       const std::string more =
-          counted(R"("," json-ws )" + *other, less(count->min),
+          counted(marks.comma + *other, less(count->min),
                   count->max ? std::optional(less(*count->max)) : std::nullopt);
-      const std::string filled = fmt::format(R"("{{" json-ws {} {} json-ws "}}")", *other, more);
-      return count->min > 0 ? filled : fmt::format(R"(("{{" json-ws "}}" | {}))", filled);
+      const std::string filled = fmt::format("{}{} {}{}", marks.open, *other, more, marks.close);
+      return count->min > 0 ? filled : fmt::format("({} | {})", marks.empty, filled);
     }
     // tail: what may follow once some member is written; head: while none is.
-    std::string tail = other ? fmt::format(R"(("," json-ws {})*)", *other) : "\"\"";
+    std::string tail = other ? fmt::format("({}{})*", marks.comma, *other) : "\"\"";
     std::vector<std::string> heads;  // last first
     bool may_be_empty = true;
     if (other) heads.push_back(fmt::format("{} {}", *other, tail));
-    for (auto member = list.rbegin(); member != list.rend(); ++member) {
+    for (auto entry = list.rbegin(); entry != list.rend(); ++entry) {
       const std::string tail_name = new_name();
       define(tail_name, tail);
-      const std::string here = fmt::format("{} {}", member->text, tail_name);
-      if (member->required) {
+      const std::string here = fmt::format("{} {}", entry->text, tail_name);
+      if (entry->required) {
         heads.clear();
         may_be_empty = false;
       }
       heads.push_back(here);
-      tail = member->required ? fmt::format(R"("," json-ws {})", here)
-                              : fmt::format(R"(("," json-ws {} | {}))", here, tail_name);
+      tail = entry->required ? marks.comma + here
+                             : fmt::format("({}{} | {})", marks.comma, here, tail_name);
     }
     std::reverse(heads.begin(), heads.end());
-    std::string body = fmt::format(R"("{{" json-ws {} json-ws "}}")", joined(heads));
-    if (may_be_empty && count->min == 0) body = fmt::format(R"(("{{" json-ws "}}" | {}))", body);
+    std::string body = fmt::format("({}{}{})", marks.open, joined(heads), marks.close);
+    if (may_be_empty && count->min == 0) body = fmt::format("({} | {})", marks.empty, body);
     return body;
   }
 
   const Schema& schema_;
   const SchemaOptions options_;
   const std::string prefix_;
+  const Notation& notation_;
   std::string out_;
   size_t n_rules_ = 0;
   bool failed_ = false;
   int64_t steps_ = kUnhurriedSteps;
-  std::map<Conjunction, Expression> rules_;
+  std::map<std::pair<Place, Conjunction>, Expression> rules_;
 };
 
 }  // namespace
 
-// White space is short: a small model that may write any amount of it sometimes writes nothing
-// else. Numbers have an end for the same reason.
-std::string_view common_rules() {
-  return R"(json-ws ::= [ ]? | "\n" [ \t]{0,24}
-json-hex ::= [0-9A-Fa-f]
-json-char ::= [^"\\\x00-\x1f] | "\\" json-escape
-json-escape ::= ["\\/bfnrt] | "u" json-unit
-json-unit ::= [0-9A-Ca-cE-Fe-f] json-hex{3} | [Dd] [0-7] json-hex{2} | [Dd] [89ABab] json-hex{2} "\\u" [Dd] [C-Fc-f] json-hex{2}
-json-string ::= "\"" json-char* "\""
-json-integer ::= "-"? ("0" | [1-9] [0-9]{0,17})
-json-number ::= json-integer ("." [0-9]{1,16})? ([eE] [-+]? [0-9]{1,2})?
-json-member ::= json-string ":" json-ws json-value
-json-object ::= "{" json-ws "}" | "{" json-ws json-member ("," json-ws json-member)* json-ws "}"
-json-array ::= "[" json-ws "]" | "[" json-ws json-value ("," json-ws json-value)* json-ws "]"
-json-value ::= json-object | json-array | json-string | json-number | "true" | "false" | "null"
-json-never ::= "\x00" json-never
-json-date-text ::= [0-9]{4} "-" ("0" [1-9] | "1" [0-2]) "-" ("0" [1-9] | [12] [0-9] | "3" [01])
-json-time-text ::= ([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9] ":" [0-5] [0-9] ("." [0-9]{1,9})? ("Z" | [-+] ([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9])
-json-date ::= "\"" json-date-text "\""
-json-time ::= "\"" json-time-text "\""
-json-date-time ::= "\"" json-date-text "T" json-time-text "\""
-json-uuid ::= "\"" json-hex{8} "-" json-hex{4} "-" json-hex{4} "-" json-hex{4} "-" json-hex{12} "\""
-)";
-}
-
 Result<std::string> schema_to_ebnf(const Schema& schema, const SchemaOptions& options,
-                                   std::string_view prefix) {
-  return SchemaTranslator(schema, options, prefix).run();
+                                   std::string_view prefix, const Notation& notation) {
+  return SchemaTranslator(schema, options, prefix, notation).run();
 }
 
 }  // namespace tempo9::grammar

@@ -11,20 +11,17 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "grammar/notation.h"
 #include "grammar/schema.h"
 
 namespace tempo9::grammar {
 
-// Rules whose names begin with prefix; the value itself is the rule "<prefix>value".
+// Rules whose names begin with prefix; the value itself is the rule "<prefix>value". In another
+// notation than JSON the schema is that of a call's arguments, an object, and notation_rules() are
+// needed besides.
 // Errors: kNotFound for a schema that no value keeps; kInvalidArgument for one whose rules would be
 // too many.
 Result<std::string> schema_to_ebnf(const Schema& schema, const SchemaOptions& options,
-                                   std::string_view prefix = "");
-
-// Rules that the above refer to: once in a grammar.
-std::string_view common_rules();
-
-// "text" as a string of a grammar, quotes included.
-std::string ebnf_literal(std::string_view text);
+                                   std::string_view prefix = "", const Notation& notation = {});
 
 }  // namespace tempo9::grammar

@@ -6,7 +6,6 @@
 
 #include "grammar/digits.h"
 #include "grammar/regex.h"
-#include "grammar/schema_ebnf.h"
 
 namespace tempo9::grammar {
 namespace {
@@ -77,15 +76,16 @@ std::optional<Count> count_of(const Conjunction& terms, const char* min_key, con
   return count;
 }
 
-std::optional<std::string> string_body(const Schema& schema, const Conjunction& terms) {
+std::optional<std::string> string_body(const Schema& schema, const Conjunction& terms,
+                                       const Notation& notation, Place place) {
   const std::optional<Count> length = count_of(terms, "minLength", "maxLength");
   if (!length) return std::nullopt;
   std::string_view format;
   for (const Term& term : terms) {
     if (const Json* pattern = keyword(*term.schema, "pattern")) {
-      return fmt::format(
-          "\"\\\"\" {} \"\\\"\"",
-          to_ebnf(schema.pattern_node(pattern->get<std::string>()), Spelling::kJsonString));
+      return text_of(
+          to_ebnf(schema.pattern_node(pattern->get<std::string>()), spelling(notation, place)),
+          notation, place);
     }
     // "format" is a note by itself; beside a declared string it is meant.
     const Json *type = keyword(*term.schema, "type"), *name = keyword(*term.schema, "format");
@@ -95,9 +95,14 @@ std::optional<std::string> string_body(const Schema& schema, const Conjunction& 
       }
     }
   }
-  if (length->min == 0 && !length->max)
-    return format.empty() ? "json-string" : fmt::format("json-{}", format);
-  return fmt::format("\"\\\"\" {} \"\\\"\"", counted("json-char", length->min, length->max));
+  if (length->min == 0 && !length->max) {
+    if (format.empty()) return any_text(notation, place);
+    return text_of(fmt::format("json-{}-text", format), notation, place);
+  }
+  // Counted characters may be the mark that ends the text, and what follows could then be anything.
+  if (place == Place::kText) return std::string(length->min == 0 ? "raw-text" : "raw-some");
+  return text_of(counted(any_character(notation, place), length->min, length->max), notation,
+                 place);
 }
 
 std::optional<std::string> number_body(const Conjunction& terms, bool is_integer) {
@@ -127,42 +132,6 @@ std::optional<std::string> number_body(const Conjunction& terms, bool is_integer
         kFraction));
   }
   return joined(branches);
-}
-
-std::string value_literal(const Json& value) {
-  if (!value.is_structured() || value.empty()) {
-    const bool whole = value.is_number_float() && std::abs(value.get<double>()) < 1e15 &&
-                       value.get<double>() == std::floor(value.get<double>());
-    if (whole) return ebnf_literal(std::to_string(static_cast<int64_t>(value.get<double>())));
-    return ebnf_literal(value.dump(-1, ' ', false, Json::error_handler_t::replace));
-  }
-  std::vector<std::string> parts;
-  for (auto it = value.begin(); it != value.end(); ++it) {
-    parts.push_back(value.is_object() ? key_literal(it.key()) + " " + value_literal(*it)
-                                      : value_literal(*it));
-  }
-  return fmt::format("{} json-ws {} json-ws {}", value.is_object() ? "\"{\"" : "\"[\"",
-                     fmt::join(parts, " \",\" json-ws "), value.is_object() ? "\"}\"" : "\"]\"");
-}
-
-std::string key_literal(const std::string& key) {
-  return ebnf_literal(Json(key).dump(-1, ' ', false, Json::error_handler_t::replace) + ":") +
-         " json-ws";
-}
-
-std::string ebnf_literal(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
 }
 
 }  // namespace tempo9::grammar

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "grammar/conjunction.h"
+#include "grammar/notation.h"
 #include "grammar/schema.h"
 
 namespace tempo9::grammar {
@@ -14,10 +15,6 @@ namespace tempo9::grammar {
 inline constexpr int64_t kManyItems = 5'000;  // counts above are left to validate()
 
 const Json* keyword(const Json& schema, const char* key);  // null: it is not there
-
-// A value as it is, with white space where JSON has it; a key, with the colon.
-std::string value_literal(const Json& value);
-std::string key_literal(const std::string& key);
 
 // Branches of which any fits.
 std::string joined(const std::vector<std::string>& branches);
@@ -33,7 +30,8 @@ int64_t as_count(const Json& value);
 std::optional<Count> count_of(const Conjunction& terms, const char* min_key, const char* max_key);
 
 // Expressions; no value: nothing fits.
-std::optional<std::string> string_body(const Schema& schema, const Conjunction& terms);
+std::optional<std::string> string_body(const Schema& schema, const Conjunction& terms,
+                                       const Notation& notation, Place place);
 std::optional<std::string> number_body(const Conjunction& terms, bool is_integer);
 
 }  // namespace tempo9::grammar

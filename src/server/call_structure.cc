@@ -7,8 +7,10 @@
 #include "chat/exact_json.h"
 #include "grammar/lark.h"
 #include "grammar/library.h"
+#include "grammar/notation.h"
 #include "grammar/rules.h"
 #include "grammar/schema_ebnf.h"
+#include "server/call_pieces.h"
 #include "server/custom_tool.h"
 #include "server/structure.h"
 
@@ -55,13 +57,18 @@ Result<std::string> text_rules(const chat::TextGrammar& grammar, grammar::Spelli
 // A custom tool's arguments are one string that matches its grammar. No value: it cannot be held,
 // and its text is left to the model.
 Result<std::optional<std::string>> custom_rules(const Service& service, const chat::Tool& tool,
-                                                size_t index, const std::string& prefix) {
-  auto rules = text_rules(*tool.grammar, grammar::Spelling::kJsonString, prefix);
+                                                size_t index, const std::string& prefix,
+                                                const grammar::Notation& notation) {
+  using grammar::Place;
+  const bool as_it_is = notation.style == grammar::Notation::Style::kParameters;
+  const Place place = as_it_is ? Place::kText : Place::kValue;
+  auto rules = text_rules(*tool.grammar, grammar::spelling(notation, place), prefix);
   if (rules) {
+    const grammar::Brackets marks = grammar::object_brackets(notation, Place::kArguments);
     return std::optional(fmt::format(
-        "{}{}value ::= \"{{\" json-ws \"\\\"{}\\\":\" json-ws \"\\\"\" {}text \"\\\"\" json-ws "
-        "\"}}\"\n",
-        *rules, prefix, kCustomInput, prefix));
+        "{}{}value ::= {} {} {} {} {} {} {}\n", *rules, prefix, marks.open, notation.key_begin,
+        grammar::key_literal(kCustomInput, notation, Place::kArguments), notation.key_end,
+        grammar::text_of(prefix + "text", notation, place), notation.value_end, marks.close));
   }
   if (tool.grammar->strict || rules.error().code != ErrorCode::kUnsupported) {
     return make_error(ErrorCode::kInvalidArgument, "tools[{}].format.definition: {}", index,
@@ -73,10 +80,10 @@ Result<std::optional<std::string>> custom_rules(const Service& service, const ch
 }
 
 Result<ToolSchema> read_tool(const Service& service, const chat::Tool& tool, size_t index,
-                             const std::string& prefix) {
+                             const std::string& prefix, const grammar::Notation& notation) {
   ToolSchema out{.tool = &tool, .schema = nullptr, .rules = {}, .strict = is_strict(tool)};
   if (tool.grammar) {
-    T9_TRY(auto rules, custom_rules(service, tool, index, prefix));
+    T9_TRY(auto rules, custom_rules(service, tool, index, prefix, notation));
     if (rules) {
       out.rules = std::move(*rules);
       return out;
@@ -86,7 +93,7 @@ Result<ToolSchema> read_tool(const Service& service, const chat::Tool& tool, siz
   const auto make = [&](Json schema) -> Status {
     T9_TRY(grammar::Schema read, grammar::Schema::read(std::move(schema), options));
     out.schema = std::make_shared<const grammar::Schema>(std::move(read));
-    T9_TRY(out.rules, grammar::schema_to_ebnf(*out.schema, options, prefix));
+    T9_TRY(out.rules, grammar::schema_to_ebnf(*out.schema, options, prefix, notation));
     return {};
   };
   Status made = make(arguments_schema(tool));
@@ -106,50 +113,6 @@ Result<ToolSchema> read_tool(const Service& service, const chat::Tool& tool, siz
   return out;
 }
 
-// Pieces of a format as the parser wants them: marks as the tokens that the vocabulary has, white
-// space between JSON as models vary it.
-class Pieces {
- public:
-  Pieces(const Service& service, const chat::CallSyntax& syntax)
-      : service_(service), syntax_(syntax) {}
-
-  std::string ebnf(std::string_view text) const {
-    std::string out, plain;
-    const auto flush = [&] {
-      if (!plain.empty()) out += fmt::format("{} ", grammar::ebnf_literal(plain));
-      plain.clear();
-    };
-    while (!text.empty()) {
-      const auto mark = std::ranges::find_if(
-          syntax_.marks, [text](std::string_view m) { return text.starts_with(m); });
-      if (mark != syntax_.marks.end()) {
-        flush();
-        out += fmt::format("{} ", token(*mark));
-        text.remove_prefix(mark->size());
-        continue;
-      }
-      if (text[0] == ' ' || text[0] == '\n') {
-        flush();
-        out += text[0] == ' ' ? "json-ws " : "call-ws ";
-      } else {
-        plain += text[0];
-      }
-      text.remove_prefix(1);
-    }
-    flush();
-    return out;
-  }
-
- private:
-  std::string token(std::string_view mark) const {
-    const TokenId id = service_.tokenizer().find(mark);
-    if (service_.engine().info().is_script || id < 0) return grammar::ebnf_literal(mark);
-    return fmt::format("Token({})", id);
-  }
-  const Service& service_;
-  const chat::CallSyntax& syntax_;
-};
-
 // What open_call() (forced_call.h) leaves of a piece to the model's first token.
 std::string_view left_open(std::string_view piece, std::string_view characters) {
   return piece.substr(piece.find_last_not_of(characters) + 1);
@@ -158,13 +121,14 @@ std::string_view left_open(std::string_view piece, std::string_view characters) 
 // The reply, or what follows its opening.
 std::string forced_source(const Service& service, const chat::CallSyntax& syntax,
                           const CallStructure& structure, const std::vector<ToolSchema>& tools) {
-  const Pieces pieces(service, syntax);
-  const bool is_json_name = syntax.call_begin.ends_with('"');
+  const CallPieces pieces(service, syntax);
+  const bool is_json_name = chat::writes_json_name(syntax);
   std::string source, named;
   for (size_t i = 0; i < tools.size(); ++i) {
     const std::string prefix = fmt::format("tool{}-", i);
     source += tools[i].rules;
-    source += fmt::format("{}arguments[capture=\"{}\"] ::= {}value\n", prefix, i, prefix);
+    source += fmt::format("{}arguments[capture=\"{}\"] ::= {}value {}\n", prefix, i, prefix,
+                          pieces.expression(pieces.arguments_end()));
     std::string name = tools[i].tool->name;
     if (is_json_name) {
       name = dump(Json(name));
@@ -174,28 +138,29 @@ std::string forced_source(const Service& service, const chat::CallSyntax& syntax
                          grammar::ebnf_literal(name), prefix);
   }
   std::string number;
-  if (!syntax.number_mark.empty()) number = pieces.ebnf(syntax.number_mark) + "[0-9]{1,3} ";
+  if (!syntax.number_mark.empty()) number = pieces.expression(syntax.number_mark) + "[0-9]{1,3} ";
   source += fmt::format("call-ws ::= \"\\n\"?\n");
-  source += fmt::format("call-name-end ::= {}{}\n", number, pieces.ebnf(syntax.name_end));
+  source += fmt::format("call-name-end ::= {}{}\"\"\n", number, pieces.expression(syntax.name_end));
   source += fmt::format("call-named ::= {}\n", named);
-  source += fmt::format("call-end ::= {}\"\"\n", pieces.ebnf(syntax.call_end));
-  source += fmt::format("call ::= {}call-named call-end\n", pieces.ebnf(syntax.call_begin));
+  source += fmt::format("call-end ::= {}\"\"\n", pieces.expression(pieces.behind_arguments()));
+  source += fmt::format("call ::= {}call-named call-end\n", pieces.expression(syntax.call_begin));
   std::string more;
   if (!structure.one_call && !syntax.ends_reply)
-    more = fmt::format("({}call){{0,{}}} ", pieces.ebnf(syntax.between), kMaxMoreCalls);
+    more = fmt::format("({}call){{0,{}}} ", pieces.expression(syntax.between), kMaxMoreCalls);
   // White space may end the reply: it must not oblige the model to go on with another call.
-  const std::string end = more + pieces.ebnf(syntax.end) + "call-ws";
+  const std::string end = more + pieces.expression(syntax.end) + "call-ws";
   if (!structure.forced || service.engine().info().is_script) {
-    source += fmt::format("root ::= call-ws {}call {}\n", pieces.ebnf(syntax.begin), end);
+    source += fmt::format("root ::= call-ws {}call {}\n", pieces.expression(syntax.begin), end);
   } else if (structure.name.empty()) {
-    source +=
-        fmt::format("root ::= {}call-named call-end {}\n",
-                    pieces.ebnf(left_open(syntax.call_begin, is_json_name ? " \"" : " ")), end);
+    source += fmt::format(
+        "root ::= {}call-named call-end {}\n",
+        pieces.expression(left_open(syntax.call_begin, is_json_name ? " \"" : " ")), end);
   } else {
     source += fmt::format("root ::= {}tool0-arguments call-end {}\n",
-                          pieces.ebnf(left_open(syntax.name_end, " ")), end);
+                          pieces.expression(left_open(syntax.name_end, " ")), end);
   }
   source += grammar::common_rules();
+  source += grammar::notation_rules(pieces.notation());
   return source;
 }
 
@@ -204,10 +169,13 @@ Status hold_whole(const Service& service, const chat::CallSyntax& syntax,
                   engine::GenerateRequest* request) {
   T9_TRY(grammar::Grammar compiled,
          service.library().compile(forced_source(service, syntax, structure, tools)));
-  grammar::NamedSchemas strict;
+  std::vector<grammar::NamedSchema> strict;
   for (size_t i = 0; i < tools.size(); ++i) {
-    if (tools[i].strict && tools[i].schema != nullptr)
-      strict.emplace_back(std::to_string(i), tools[i].schema);
+    if (tools[i].strict && tools[i].schema != nullptr) {
+      strict.push_back({.name = std::to_string(i),
+                        .schema = tools[i].schema,
+                        .read = arguments_reader(service, syntax, *tools[i].tool)});
+    }
   }
   auto rules = grammar::grammar_rules(std::move(compiled), std::move(strict));
   // The opening of a forced call has closed the thinking of a model; a script has no opening.
@@ -218,16 +186,19 @@ Status hold_whole(const Service& service, const chat::CallSyntax& syntax,
   return {};
 }
 
-Status hold_free(const Service& service, const std::vector<ToolSchema>& tools,
-                 engine::GenerateRequest* request) {
+Status hold_free(const Service& service, const chat::CallSyntax& syntax,
+                 const std::vector<ToolSchema>& tools, engine::GenerateRequest* request) {
+  const CallPieces pieces(service, syntax);
   std::vector<grammar::CallArguments> arguments;
   for (const ToolSchema& tool : tools) {
     // A script's calls are taken as they are written, unless strict says otherwise.
     if (service.engine().info().is_script && !tool.strict) continue;
-    auto compiled =
-        service.library().compile(fmt::format("root ::= json-ws arguments rest\nrest ::= [^]*\n"
-                                              "arguments[capture] ::= value\n{}{}",
-                                              tool.rules, grammar::common_rules()));
+    auto compiled = service.library().compile(
+        fmt::format("root ::= json-ws arguments rest\nrest ::= [^]*\n"
+                    "call-ws ::= \"\\n\"?\n"
+                    "arguments[capture] ::= value {}\n{}{}{}",
+                    pieces.expression(pieces.arguments_end()), tool.rules, grammar::common_rules(),
+                    grammar::notation_rules(pieces.notation())));
     if (!compiled && tool.strict) return std::move(compiled).error();
     if (!compiled) {
       service.log(fmt::format("the arguments of {} are left to the model: {}", tool.tool->name,
@@ -236,10 +207,13 @@ Status hold_free(const Service& service, const std::vector<ToolSchema>& tools,
     }
     arguments.push_back({.name = tool.tool->name,
                          .grammar = std::move(*compiled),
-                         .schema = tool.strict ? tool.schema : nullptr});
+                         .schema = tool.strict ? tool.schema : nullptr,
+                         .read = arguments_reader(service, syntax, *tool.tool)});
   }
-  if (!arguments.empty())
-    request->rules = grammar::call_rules(std::move(arguments), &service.tokenizer());
+  if (!arguments.empty()) {
+    request->rules =
+        grammar::call_rules(std::move(arguments), pieces.start(), &service.tokenizer());
+  }
   return {};
 }
 
@@ -249,20 +223,20 @@ Status hold_calls(const Service& service, const CallStructure& structure,
                   engine::GenerateRequest* request) {
   if (structure.tools->empty()) return {};
   T9_TRY(const chat::CallSyntax syntax, chat::call_syntax(service.format()));
-  // Formats that write arguments in another way than JSON are begun (forced_call.h) and not held.
-  if (syntax.arguments != chat::CallSyntax::Arguments::kJson) return {};
+  if (syntax.arguments == chat::CallSyntax::Arguments::kNone) return {};
+  const grammar::Notation notation = CallPieces(service, syntax).notation();
   const bool whole = structure.forced || request->rules != nullptr;
   std::vector<ToolSchema> tools;
   for (size_t i = 0; i < structure.tools->size(); ++i) {
     const chat::Tool& tool = (*structure.tools)[i];
     if (!structure.name.empty() && tool.name != structure.name) continue;
     const std::string prefix = whole ? fmt::format("tool{}-", tools.size()) : "";
-    T9_TRY(ToolSchema read, read_tool(service, tool, i, prefix));
+    T9_TRY(ToolSchema read, read_tool(service, tool, i, prefix, notation));
     tools.push_back(std::move(read));
   }
   request->rules_format = service.format();
   return whole ? hold_whole(service, syntax, structure, tools, request)
-               : hold_free(service, tools, request);
+               : hold_free(service, syntax, tools, request);
 }
 
 }  // namespace tempo9::server

@@ -47,8 +47,7 @@ Result<CallOpening> open_call(std::string_view format, std::string_view name, bo
       add("\n\n", true, false);
     }
   }
-  const bool is_json_name =
-      syntax.arguments == chat::CallSyntax::Arguments::kJson && syntax.call_begin.ends_with('"');
+  const bool is_json_name = chat::writes_json_name(syntax);
   std::string before = std::string(syntax.begin) + std::string(syntax.call_begin);
   if (name.empty()) {
     // A blank or quote at the end is the first character of the model's next token.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -55,9 +54,9 @@ class FakeEngine final : public engine::Engine {
   }
 
   // Before a service is made of it.
-  void add_control_tokens(std::initializer_list<const char*> spellings) {
+  void add_control_tokens(const std::vector<std::string>& spellings) {
     tokenizer::VocabData vocab = tokenizer_->vocab();
-    for (const char* spelling : spellings) {
+    for (const std::string& spelling : spellings) {
       vocab.tokens.emplace_back(spelling);
       vocab.types.push_back(static_cast<int32_t>(tokenizer::TokenType::kControl));
     }
