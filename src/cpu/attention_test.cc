@@ -19,6 +19,14 @@ struct Shape {
   KvFormat format;
   float softcap = 0;
   bool sinks = false;
+  uint32_t n_ahead = 0;  // keys behind the last row, which rows see: not causal
+
+  uint32_t first_row() const { return n_keys - n_rows - n_ahead; }
+  bool sees(uint32_t position, uint32_t key) const {
+    if (n_ahead == 0 && key > position) return false;
+    const uint32_t distance = key > position ? key - position : position - key;
+    return window == 0 || distance < window;
+  }
 };
 
 // One sequence with one kv head; pages in shuffled order, unused slots full of large finite values.
@@ -69,7 +77,8 @@ class Cache {
     args.n_rows = count;
     args.n_group_heads = s_.n_group_heads;
     args.head_dim = s_.head_dim;
-    args.first_position = s_.n_keys - s_.n_rows + first;
+    args.first_position = s_.first_row() + first;
+    if (s_.n_ahead > 0) args.n_keys = s_.n_keys;
     args.scale = 0.3f;
     args.window = s_.window;
     args.softcap = s_.softcap;
@@ -99,10 +108,11 @@ class Cache {
 
   // One row's one head, in double, over the values as stored.
   std::vector<double> expected(uint32_t row, uint32_t head) const {
-    const uint32_t position = s_.n_keys - s_.n_rows + row;
-    const uint32_t begin = s_.window > 0 && position + 1 > s_.window ? position + 1 - s_.window : 0;
+    const uint32_t position = s_.first_row() + row;
+    uint32_t begin = 0;
+    while (!s_.sees(position, begin)) ++begin;
     std::vector<double> scores, out(s_.head_dim);
-    for (uint32_t key = begin; key <= position; ++key) {
+    for (uint32_t key = begin; key < s_.n_keys && s_.sees(position, key); ++key) {
       double dot = 0;
       for (uint32_t d = 0; d < s_.head_dim; ++d) {
         dot += static_cast<double>(q_[(size_t{row} * s_.n_group_heads + head) * s_.head_dim + d]) *
@@ -202,6 +212,11 @@ constexpr Shape kShapes[] = {
     {90, 16, 5, 20, 33, kI8},
     {257, 3, 9, 7, 0, kI8},
     {300, 2, 14, 1024, 0, kI8, 2.5f, true},
+    {300, 9, 3, 64, 0, kF32, 0, false, 200},
+    {600, 16, 2, 64, 0, kI16, 0, false, 584},
+    {600, 16, 1, 64, 100, kI16, 0, false, 300},
+    {290, 12, 2, 20, 40, kF16, 0, false, 15},
+    {600, 9, 1, 64, 257, kI8, 0, true, 255},
 };
 
 class AttentionTest : public testing::TestWithParam<const KernelTable*> {};
@@ -271,12 +286,12 @@ TEST_P(AttentionTest, ABrokenKeyOrValueSpoilsThoseWhoSeeItAndNobodyElse) {
       const std::vector<float> want = clean.attend(0, shape.n_rows);
       ASSERT_EQ(cache.attend(0, shape.n_rows), want) << "unused slots, " << shape.n_keys;
       const uint32_t row_of_key = shape.n_rows / 2;
-      cache.append_broken(shape.n_keys - shape.n_rows + row_of_key, broken, in_value);
+      const uint32_t broken_key = shape.first_row() + row_of_key;
+      cache.append_broken(broken_key, broken, in_value);
       const std::vector<float> got = cache.attend(0, shape.n_rows);
       const size_t width = size_t{shape.n_group_heads} * shape.head_dim;
       for (uint32_t row = 0; row < shape.n_rows; ++row) {
-        const bool sees =
-            row >= row_of_key && (shape.window == 0 || row - row_of_key < shape.window);
+        const bool sees = shape.sees(shape.first_row() + row, broken_key);
         for (size_t i = row * width; i < (row + 1) * width; ++i)
           ASSERT_TRUE(sees ? std::isnan(got[i]) : got[i] == want[i]) << shape.n_keys << ' ' << row;
       }

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "cpu/attend.h"
 #include "cpu/cpu.h"
 #include "cpu/experts.h"
 #include "cpu/kv_arena.h"
@@ -23,18 +24,6 @@ size_t at(ops::TensorId id) { return static_cast<size_t>(id.index); }
 size_t at(ops::MatrixId id) { return static_cast<size_t>(id.index); }
 size_t at(ops::VectorId id) { return static_cast<size_t>(id.index); }
 
-// Cells of one item (a run of rows and a kv head) that a thread takes together.
-struct CellPiece {
-  uint32_t item, cell_begin, cell_end;
-  size_t cells_offset;  // in floats, of the item's results
-};
-constexpr size_t kCellsBytes = size_t{64} << 20;  // address space; touched as contexts grow
-
-// A run of rows of one sequence whose attention one call computes for one kv head.
-struct RowRun {
-  uint32_t sequence, first_row, n_rows, first_position;
-};
-
 class CpuBackend final : public ops::Backend {
  public:
   CpuBackend(const ops::Program& program, const ops::BackendOptions& options,
@@ -44,6 +33,7 @@ class CpuBackend final : public ops::Backend {
         kernels_(kernels),
         kv_format_(static_cast<KvFormat>(options.kv_type)),
         pool_(options.n_threads, kernels.enter_thread),
+        attend_(kernels, kv_format_, pool_, interrupted_),
         experts_(kernels, pool_, interrupted_) {
     name_ = std::string("cpu/") + kernels.name;
   }
@@ -79,15 +69,14 @@ class CpuBackend final : public ops::Backend {
   void lay_out_rows(const ops::Batch& batch);
   bool ends_early(const ops::Op& op) const;
 
-  AttentionArgs attention_args(const ops::Attention& op, uint32_t item, uint32_t thread) const;
-  bool split_cells(const ops::Attention& op, uint32_t n_items);
-
   void run(const ops::Embed& op);
   void run(const ops::RmsNorm& op);
+  void run(const ops::LayerNorm& op);
   void run(const ops::Linear& op);
   void run(const ops::RopeAppend& op);
   void run(const ops::Attention& op);
   void run(const ops::GatedActivation& op);
+  void run(const ops::Gelu& op);
   void run(const ops::Route& op);
   void run(const ops::ExpertLinear& op);
   void run(const ops::ExpertSum& op);
@@ -97,6 +86,7 @@ class CpuBackend final : public ops::Backend {
   // out (+)= W x for all chunks.
   void product(const std::vector<Chunk>& chunks, const Activation& x, LinearArgs args);
   void quantize(const Activation& x, uint32_t row) const;
+  void quantize_rows(const Activation& x);
   Activation& tensor(ops::TensorId id) { return plan_.activations[at(id)]; }
   const float* vector(ops::VectorId id) const {
     return id ? program_.vectors[at(id)].data() : nullptr;
@@ -112,7 +102,7 @@ class CpuBackend final : public ops::Backend {
   std::vector<Weight> weights_;
   Plan plan_;
   std::vector<std::vector<Chunk>> chunks_;  // by op; empty for ops that are no products
-  Memory logits_, scratch_, cells_;
+  Memory logits_, scratch_;
   size_t scratch_bytes_ = 0;  // a thread
 
   KvArena arena_;
@@ -123,13 +113,12 @@ class CpuBackend final : public ops::Backend {
   size_t op_index_ = 0;
   uint32_t n_rows_ = 0;
   std::vector<uint32_t> row_position_, row_sequence_;
-  std::vector<RowRun> runs_;
-  std::vector<CellPiece> pieces_;
   std::vector<std::vector<float>> cosines_, sines_;  // by rope, [max_rows, n_pairs]
   std::vector<std::vector<float>> q_factors_;        // by rope, [max_rows]
   bool entered_ = false;
   // Looked at between ops, and between the pieces of the long ones.
   std::atomic<bool> interrupted_{false};
+  Attend attend_;
   Experts experts_;
   SteadyClock clock_;
 };
@@ -153,9 +142,7 @@ Status CpuBackend::load() {
   T9_TRY(arena_.reserve(program_, options_.kv_type, options_.max_pages));
   row_position_.resize(options_.max_rows);
   row_sequence_.resize(options_.max_rows);
-  runs_.reserve(options_.max_rows);
-  pieces_.reserve(size_t{16} * pool_.size());  // of at most 2 items and 4 pieces a thread, uneven
-  T9_TRY(cells_, Memory::reserve(kCellsBytes));
+  T9_TRY(attend_.load(options_.max_rows));
   for (const ops::Rope& rope : program_.ropes) {
     cosines_.emplace_back(options_.max_rows * rope.inv_freq.size());
     sines_.emplace_back(options_.max_rows * rope.inv_freq.size());
@@ -180,27 +167,26 @@ Status CpuBackend::plan_scratch() {
     }
   }
   scratch_bytes_ = std::max(scratch_bytes_, linear_scratch_bytes(options_.max_rows));
+  for (const ops::Op& op : program_.ops) {
+    const auto* embed = std::get_if<ops::Embed>(&op);
+    if (embed == nullptr || embed->positions.index < 0) continue;
+    const uint32_t width = plan_.activations[at(embed->out)].width;  // a row of positions
+    scratch_bytes_ = std::max(scratch_bytes_, width * sizeof(float));
+  }
   scratch_bytes_ = (scratch_bytes_ + 4095) / 4096 * 4096;
   T9_TRY(scratch_, Memory::reserve(scratch_bytes_ * pool_.size()));
   return {};
 }
 
 void CpuBackend::lay_out_rows(const ops::Batch& batch) {
-  runs_.clear();
+  attend_.lay_out(batch);
   for (uint32_t s = 0; s < batch.sequences.size(); ++s) {
     const ops::BatchSequence& sequence = batch.sequences[s];
     for (uint32_t i = 0; i < sequence.n_rows; ++i) {
       row_position_[sequence.first_row + i] = sequence.n_past + i;
       row_sequence_[sequence.first_row + i] = s;
     }
-    // Runs start at multiples of kAttentionRows of the sequence's rows; the last ones cost most and
-    // go first.
-    for (uint32_t i = 0; i < sequence.n_rows; i += kAttentionRows) {
-      runs_.push_back({s, sequence.first_row + i, std::min(kAttentionRows, sequence.n_rows - i),
-                       sequence.n_past + i});
-    }
   }
-  std::reverse(runs_.begin(), runs_.end());
   for (size_t r = 0; r < program_.ropes.size(); ++r) {
     const size_t n = program_.ropes[r].inv_freq.size();
     pool_.run(n_rows_, 16, [&](uint32_t begin, uint32_t end, uint32_t) {
@@ -251,13 +237,27 @@ void CpuBackend::quantize(const Activation& x, uint32_t r) const {
   kernels_.quantize_row(row(x, r), x.width, q.blocks + size_t{r} * q.n_blocks);
 }
 
+void CpuBackend::quantize_rows(const Activation& x) {
+  if (!x.quantized) return;
+  pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
+    for (uint32_t r = begin; r < end; ++r) quantize(x, r);
+  });
+}
+
 void CpuBackend::run(const ops::Embed& op) {
   const Activation& out = tensor(op.out);
-  pool_.run(n_rows_, 16, [&](uint32_t begin, uint32_t end, uint32_t) {
+  const float* offset = vector(op.offset);
+  pool_.run(n_rows_, 16, [&](uint32_t begin, uint32_t end, uint32_t thread) {
     for (uint32_t r = begin; r < end; ++r) {
       float* x = row(out, r);
       read_row(weights_[at(op.table)], static_cast<uint32_t>(batch_->tokens[r]), x);
       for (uint32_t i = 0; op.scale != 1.0f && i < out.width; ++i) x[i] *= op.scale;
+      if (op.positions.index >= 0) {
+        float* position = reinterpret_cast<float*>(scratch_.data() + scratch_bytes_ * thread);
+        read_row(weights_[at(op.positions)], row_position_[r], position);
+        kernels_.add_scaled(position, 1.0f, out.width, x);
+      }
+      if (offset) kernels_.add_scaled(offset, 1.0f, out.width, x);
       quantize(out, r);
     }
   });
@@ -273,6 +273,17 @@ void CpuBackend::run(const ops::RmsNorm& op) {
   });
 }
 
+void CpuBackend::run(const ops::LayerNorm& op) {
+  const Activation &in = tensor(op.in), &out = tensor(op.out);
+  pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
+    for (uint32_t r = begin; r < end; ++r) {
+      kernels_.layer_norm(row(in, r), vector(op.weight), vector(op.bias), in.width, op.eps,
+                          row(out, r));
+      quantize(out, r);
+    }
+  });
+}
+
 void CpuBackend::run(const ops::Linear& op) {
   const Activation& out = tensor(op.out);
   LinearArgs args;
@@ -281,6 +292,7 @@ void CpuBackend::run(const ops::Linear& op) {
   args.bias = vector(op.bias);
   args.add = op.add;
   product(chunks_[op_index_], tensor(op.in), args);
+  if (plan_.quantize_after[op_index_]) quantize_rows(out);
 }
 
 void CpuBackend::run(const ops::Head& op) {
@@ -347,90 +359,29 @@ void CpuBackend::run(const ops::RopeAppend& op) {
   });
 }
 
-AttentionArgs CpuBackend::attention_args(const ops::Attention& op, uint32_t item,
-                                         uint32_t thread) const {
-  const Activation &qkv = plan_.activations[at(op.qkv)], &out = plan_.activations[at(op.out)];
-  const ops::KvLayer& kv = program_.kv_layers[op.kv_layer];
-  const KvArena::LayerPlace& place = arena_.layer(op.kv_layer);
-  const RowRun& rows = runs_[item / kv.n_kv_heads];
-  const uint32_t kv_head = item % kv.n_kv_heads;
-  AttentionArgs args;
-  args.n_group_heads = op.n_heads / kv.n_kv_heads;
-  const size_t first_head = size_t{kv_head} * args.n_group_heads * kv.head_dim;
-  args.q = row(qkv, rows.first_row) + first_head;
-  args.q_row_stride = qkv.width;
-  args.out = row(out, rows.first_row) + first_head;
-  args.out_row_stride = out.width;
-  args.n_rows = rows.n_rows;
-  args.head_dim = kv.head_dim;
-  args.first_position = rows.first_position;
-  args.scale = op.scale;
-  args.window = op.window;
-  args.softcap = op.softcap;
-  if (op.sinks) args.sinks = vector(op.sinks) + size_t{kv_head} * args.n_group_heads;
-  args.arena = arena_.head_of_all(place, kv_head);
-  args.page_stride = arena_.page_stride(place);
-  args.v_offset = place.head.v_offset();
-  args.pages = batch_->sequences[rows.sequence].pages.data();
-  args.scratch = scratch_.data() + scratch_bytes_ * thread;
-  return args;
-}
-
-// Cuts the cells of few long contexts into pieces, so that they occupy all threads. False: there is
-// enough to do as it is, or no room for what comes out of the cells.
-bool CpuBackend::split_cells(const ops::Attention& op, uint32_t n_items) {
-  if (pool_.size() == 1 || n_items >= 2 * pool_.size()) return false;
-  pieces_.clear();
-  size_t n_floats = 0;
-  uint32_t n_cells = 0;
-  for (uint32_t item = 0; item < n_items; ++item) n_cells += attention_args(op, item, 0).n_cells();
-  const uint32_t grain = std::max(2u, n_cells / (4 * pool_.size()));
-  if (n_cells < 2 * grain) return false;
-  for (uint32_t item = 0; item < n_items; ++item) {
-    const AttentionArgs args = attention_args(op, item, 0);
-    const uint32_t end = args.first_cell() + args.n_cells();
-    for (uint32_t begin = args.first_cell(); begin < end; begin += grain)
-      pieces_.push_back({item, begin, std::min(begin + grain, end), n_floats});
-    n_floats +=
-        size_t{args.n_cells()} * args.n_rows * args.n_group_heads * cell_stride(args.head_dim);
-  }
-  return n_floats * sizeof(float) <= cells_.size();
-}
-
 void CpuBackend::run(const ops::Attention& op) {
-  const Activation& out = tensor(op.out);
-  const uint32_t n_kv_heads = program_.kv_layers[op.kv_layer].n_kv_heads;
-  const auto n_items = static_cast<uint32_t>(runs_.size()) * n_kv_heads;
-  const auto attention = kernels_.attention[static_cast<size_t>(kv_format_)];
-  if (split_cells(op, n_items)) {
-    const auto args_of = [&](const CellPiece& piece, uint32_t thread) {
-      AttentionArgs args = attention_args(op, piece.item, thread);
-      args.cells = reinterpret_cast<float*>(cells_.data()) + piece.cells_offset;
-      args.cell_begin = piece.cell_begin;
-      args.cell_end = piece.cell_end;
-      return args;
-    };
-    const auto n_pieces = static_cast<uint32_t>(pieces_.size());
-    pool_.run(n_pieces, 1, [&](uint32_t begin, uint32_t end, uint32_t thread) {
-      for (uint32_t i = begin; i < end && !interrupted_; ++i)
-        attention(args_of(pieces_[i], thread));
-    });
-    const auto merge = kernels_.merge_cells[static_cast<size_t>(kv_format_)];
-    pool_.run(n_pieces, 1, [&](uint32_t begin, uint32_t end, uint32_t thread) {
-      for (uint32_t i = begin; i < end && !interrupted_; ++i) {
-        const bool first_of_item = i == 0 || pieces_[i].item != pieces_[i - 1].item;
-        if (first_of_item) merge(args_of(pieces_[i], thread));
-      }
-    });
-  } else {
-    pool_.run(n_items, 1, [&](uint32_t begin, uint32_t end, uint32_t thread) {
-      for (uint32_t i = begin; i < end && !interrupted_; ++i)
-        attention(attention_args(op, i, thread));
-    });
-  }
-  if (!out.quantized) return;
-  pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
-    for (uint32_t r = begin; r < end; ++r) quantize(out, r);
+  const KvArena::LayerPlace& place = arena_.layer(op.kv_layer);
+  attend_.run({.op = op,
+               .kv = program_.kv_layers[op.kv_layer],
+               .qkv = tensor(op.qkv),
+               .out = tensor(op.out),
+               .sinks = vector(op.sinks),
+               .keys = arena_.head_of_all(place, 0),
+               .head_bytes = place.head.bytes(),
+               .page_stride = arena_.page_stride(place),
+               .v_offset = place.head.v_offset(),
+               .scratch = scratch_.data(),
+               .scratch_bytes = scratch_bytes_});
+  quantize_rows(tensor(op.out));
+}
+
+void CpuBackend::run(const ops::Gelu& op) {
+  const Activation &in = tensor(op.in), &out = tensor(op.out);
+  pool_.run(n_rows_, 2, [&](uint32_t begin, uint32_t end, uint32_t) {
+    for (uint32_t r = begin; r < end; ++r) {
+      kernels_.gelu(row(in, r), out.width, row(out, r));
+      quantize(out, r);
+    }
   });
 }
 

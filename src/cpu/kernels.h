@@ -113,6 +113,7 @@ struct AttentionArgs {
   uint32_t first_position = 0;  // of row 0
   float scale = 1;
   uint32_t window = 0;           // 0: all
+  uint32_t n_keys = 0;           // of the sequence, where rows see keys behind them; 0: causal
   float softcap = 0;             // 0: none
   const float* sinks = nullptr;  // [n_group_heads] or null
   const uint8_t* arena =
@@ -128,13 +129,19 @@ struct AttentionArgs {
   float* cells = nullptr;
   uint32_t cell_begin = 0, cell_end = 0;
 
+  // The first key that a row at this position does not see.
+  T9_INLINE uint32_t end_of(uint32_t position) const {
+    if (n_keys == 0) return position + 1;
+    return window > 0 && window < n_keys - position ? position + window : n_keys;
+  }
+  T9_INLINE uint32_t end_key() const { return end_of(first_position + n_rows - 1); }
   // The cells that some row of the call sees.
   T9_INLINE uint32_t first_cell() const {
     const uint32_t n = first_position + 1;
     return (window > 0 && n > window ? n - window : 0) / kCellKeys;
   }
   T9_INLINE uint32_t n_cells() const {
-    return (first_position + n_rows + kCellKeys - 1) / kCellKeys - first_cell();
+    return (end_key() + kCellKeys - 1) / kCellKeys - first_cell();
   }
 };
 T9_INLINE size_t cell_stride(uint32_t head_dim) {
@@ -173,6 +180,10 @@ struct KernelTable {
   void (*quantize_row)(const float* x, uint32_t n, QuantBlock* blocks);
   // out = x / rms(x) * w; with add, out += that. out may be x.
   void (*rms_norm)(const float* x, const float* w, uint32_t n, float eps, float* out, bool add);
+  // out = (x - mean) / deviation * w + bias
+  void (*layer_norm)(const float* x, const float* w, const float* bias, uint32_t n, float eps,
+                     float* out);
+  void (*gelu)(const float* x, uint32_t n, float* out);  // by erf
   // out = act(gate) * up
   void (*silu_mul)(const float* gate, const float* up, uint32_t n, float* out);
   void (*gelu_mul)(const float* gate, const float* up, uint32_t n, float* out);

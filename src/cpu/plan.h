@@ -20,7 +20,10 @@ struct Activation {
 
 struct Plan {
   std::vector<Activation> activations;  // by TensorId
-  Memory memory;                        // what they point into
+  // By op: a product whose rows another product reads. Its columns come from several threads, so
+  // the rows are quantised behind it.
+  std::vector<bool> quantize_after;
+  Memory memory;  // what they point into
 };
 
 // Buffers are reused once their last reader has run. Errors: kResourceExhausted.

@@ -54,6 +54,35 @@ TEST_P(RowsTest, WhatIsNoNumberStaysNone) {
   }
 }
 
+TEST_P(RowsTest, LayerNormAndGeluAreTheirDefinitions) {
+  for (const uint32_t n : {1u, 7u, 16u, 33u, 200u}) {
+    std::vector<float> x = normal_values(n, 3.0f, n), w = normal_values(n, 1.0f, 5),
+                       bias = normal_values(n, 1.0f, 6), normed(n + 1, 9.0f), gelu(n + 1, 9.0f);
+    for (float& value : x) value += 2.0f;
+    x[0] = -9.0f;
+    kernels().layer_norm(x.data(), w.data(), bias.data(), n, 1e-3f, normed.data());
+    kernels().gelu(x.data(), n, gelu.data());
+    double mean = 0, variance = 0;
+    for (const float value : x) mean += static_cast<double>(value) / n;
+    for (const float value : x)
+      variance += (static_cast<double>(value) - mean) * (static_cast<double>(value) - mean) / n;
+    for (uint32_t i = 0; i < n; ++i) {
+      const auto value = static_cast<double>(x[i]);
+      const double z = (value - mean) / std::sqrt(variance + 1e-3);
+      EXPECT_NEAR(static_cast<double>(normed[i]),
+                  z * static_cast<double>(w[i]) + static_cast<double>(bias[i]), 1e-5);
+      EXPECT_NEAR(static_cast<double>(gelu[i]), value * std::erfc(-value / std::sqrt(2.0)) / 2,
+                  4e-7 * (1 + std::abs(value)));
+    }
+    EXPECT_TRUE(normed[n] == 9.0f && gelu[n] == 9.0f) << "written beyond the end";
+    std::vector<float> theirs(n), theirs_gelu(n);
+    scalar().layer_norm(x.data(), w.data(), bias.data(), n, 1e-3f, theirs.data());
+    scalar().gelu(x.data(), n, theirs_gelu.data());
+    EXPECT_TRUE(std::equal(theirs.begin(), theirs.end(), normed.begin()));
+    EXPECT_TRUE(std::equal(theirs_gelu.begin(), theirs_gelu.end(), gelu.begin()));
+  }
+}
+
 TEST_P(RowsTest, QuantizedRowsAreNearAndTheirSumsRight) {
   for (const float size : {1e-6f, 1.0f, 3e4f}) {
     std::vector<float> x = normal_values(96, size, 3);

@@ -18,10 +18,12 @@ std::string_view tensor_kind(std::string_view name) {
 struct PartName {
   std::string operator()(const ops::Embed&) const { return "embedding"; }
   std::string operator()(const ops::RmsNorm&) const { return "norm"; }
+  std::string operator()(const ops::LayerNorm&) const { return "norm"; }
   std::string operator()(const ops::Linear& op) const { return tensors(op.matrices); }
   std::string operator()(const ops::RopeAppend&) const { return "rope and KV write"; }
   std::string operator()(const ops::Attention&) const { return "attention"; }
   std::string operator()(const ops::GatedActivation&) const { return "activation"; }
+  std::string operator()(const ops::Gelu&) const { return "activation"; }
   std::string operator()(const ops::Route&) const { return "route"; }
   std::string operator()(const ops::ExpertLinear& op) const { return tensors(op.matrices); }
   std::string operator()(const ops::ExpertSum&) const { return "sum of experts"; }

@@ -108,9 +108,10 @@ StepLoopOptions loop_options(const EngineOptions& asked, const Capacity& capacit
   return options;
 }
 
-// Of n_tokens ids those that both the head and the embedding table know.
+// Of n_tokens ids those that both the head, if there is one, and the embedding table know.
 uint32_t count_ids(const ops::Program& program, size_t n_tokens) {
-  uint32_t n_ids = std::min(program.n_vocab, static_cast<uint32_t>(n_tokens));
+  auto n_ids = static_cast<uint32_t>(n_tokens);
+  if (program.n_vocab > 0) n_ids = std::min(n_ids, program.n_vocab);
   for (const ops::Op& op : program.ops) {
     if (const auto* embed = std::get_if<ops::Embed>(&op)) {
       n_ids = std::min(n_ids, program.matrices[static_cast<size_t>(embed->table.index)].n_out);
@@ -221,11 +222,17 @@ Result<EngineParts> build_script_parts(const EngineOptions& options) {
   return parts;
 }
 
-Result<EngineParts> build_model_parts(const EngineOptions& options) {
+Result<EngineParts> build_model_parts(const EngineOptions& asked) {
+  EngineOptions options = asked;
   T9_TRY(OpenFile open, open_file(options.model_path));
   T9_TRY(const uint32_t declared, models::context_length(open.file));
-  T9_TRY(const ops::Program program,
-         models::build_program(open.file, choose_length(options.max_length, declared).max_length));
+  const uint32_t longest = choose_length(options.max_length, declared).max_length;
+  T9_TRY(const ops::Program program, models::build_program(open.file, longest));
+  const bool whole_prompts = ops::looks_ahead(program);
+  if (whole_prompts) {  // which nothing can go on from
+    options.max_rows = std::max(options.max_rows, longest);
+    options.kv_folder.clear();
+  }
   T9_TRY(const ops::KvType kv_type, parse_kv_type(options.kv_type));
   T9_TRY(const MemoryBudget budget, budget_of(program, declared, options));
   T9_TRY(const Capacity capacity, capacity_within(budget, options));
@@ -233,6 +240,7 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
 
   EngineParts parts;
   parts.loop = loop_options(options, capacity);
+  parts.loop.limits.whole_prompts = whole_prompts;
   ops::BackendOptions backend_options;
   const CpuCount usable = usable_cpus();
   backend_options.n_threads = options.n_threads > 0 ? options.n_threads : usable.n_cpus;
@@ -280,6 +288,7 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   parts.info.pooling = pooling.pooling;
   parts.info.declares_pooling = pooling.declared;
   parts.info.embedding_width = program.state_width();
+  parts.info.writes_text = !whole_prompts;
   parts.info.memory_limit_bytes = budget.limit;
   parts.n_ids = count_ids(program, open.tokenizer->size());
   parts.tokenizer = std::move(open.tokenizer);
@@ -293,6 +302,11 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
 Result<BenchModel> build_bench_model(const std::string& path, const ops::BackendOptions& options) {
   T9_TRY(gguf::File file, gguf::File::open(path));
   T9_TRY(ops::Program program, models::build_program(file));
+  if (ops::looks_ahead(program)) {
+    return make_error(ErrorCode::kUnsupported,
+                      "{}: an embedding model writes no text, whose speed is what is measured here",
+                      path);
+  }
   T9_TRY(const uint32_t declared, models::context_length(file));
   const uint64_t wanted = cpu::kv_page_bytes(program, options.kv_type) * options.max_pages;
   const uint64_t left =

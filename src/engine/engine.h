@@ -147,6 +147,7 @@ struct ModelInfo {
   Pooling pooling = Pooling::kNone;  // of embeddings; kNone: the model gives none
   bool declares_pooling = false;     // the file says so: an embedding model
   uint32_t embedding_width = 0;      // numbers of an embedding
+  bool writes_text = true;           // false: it only embeds (its rows see both ways)
   std::string backend;
   uint32_t n_threads = 0;  // in use
   bool is_script = false;  // replies come from a script
@@ -193,7 +194,8 @@ class Engine {
 
   // From any thread. Errors (kInvalidArgument): empty prompt, unknown ids, prompt longer than
   // max_length (both numbers, "maximum context length is M tokens ... N tokens"), a sampling value
-  // out of range (named). No sink call then. Requires: no pooling where info().pooling is kNone.
+  // out of range (named). No sink call then. Requires: no pooling where info().pooling is kNone,
+  // and pooling where not info().writes_text.
   virtual Result<RequestId> submit(GenerateRequest request, EventSink sink) = 0;
   // From any thread. The request ends within one step; its sink gets kCancelled unless it had
   // ended. Idempotent.

@@ -67,7 +67,7 @@ IdleEngine::~IdleEngine() {
 }
 
 Result<RequestId> IdleEngine::submit(GenerateRequest request, EventSink sink) {
-  T9_TRY(validate_request(request, info_.max_length, parts_.n_ids));
+  T9_TRY(validate_request(request, info_, parts_.n_ids));
   const std::lock_guard lock(mutex_);
   const RequestId id = next_id_++;
   Waiting waiting{id, std::move(request), std::move(sink), parts_.clock->now()};

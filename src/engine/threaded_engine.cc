@@ -34,7 +34,7 @@ ThreadedEngine::~ThreadedEngine() {
 }
 
 Result<RequestId> ThreadedEngine::submit(GenerateRequest request, EventSink sink) {
-  T9_TRY(validate_request(request, parts_.info.max_length, parts_.n_ids));
+  T9_TRY(validate_request(request, parts_.info, parts_.n_ids));
   const RequestId id = next_id_++;
   // A seed that nobody gave is reported in the reply, so it fits a JSON reader's double.
   const uint64_t seed = request.sampling.seed.value_or(random_bits() >> 11);

@@ -50,4 +50,12 @@ Status validate_request(const GenerateRequest& request, uint32_t max_length, uin
   return {};
 }
 
+Status validate_request(const GenerateRequest& request, const ModelInfo& info, uint32_t n_ids) {
+  if (request.pooling == Pooling::kNone && !info.writes_text) {
+    return make_error(ErrorCode::kUnsupported, "{} is an embedding model and writes no text",
+                      info.name);
+  }
+  return validate_request(request, info.max_length, n_ids);
+}
+
 }  // namespace tempo9::engine

@@ -32,6 +32,22 @@ TEST(Validate, WhatCannotWorkIsNamed) {
   }
 }
 
+TEST(Validate, AnEmbeddingModelWritesNoText) {
+  GenerateRequest request;
+  request.prompt = {1, 2};
+  ModelInfo info;
+  info.name = "embedder";
+  info.max_length = 10;
+  EXPECT_TRUE(validate_request(request, info, 100));
+  info.writes_text = false;
+  const Status status = validate_request(request, info, 100);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
+  EXPECT_NE(status.error().message.find("embedder"), std::string::npos);
+  request.pooling = Pooling::kMean;
+  EXPECT_TRUE(validate_request(request, info, 100));
+}
+
 TEST(Validate, APromptThatFillsTheContextIsFine) {
   GenerateRequest request;
   request.prompt.assign(10, 99);

@@ -1,5 +1,5 @@
-// Gemma 2 and 3, text. Sources: transformers' Gemma2ForCausalLM, Gemma3ForCausalLM. Norm weights in
-// the file already hold 1 + w.
+// Gemma 2 and 3, text, and EmbeddingGemma. Sources: transformers' Gemma2ForCausalLM,
+// Gemma3ForCausalLM, Gemma3TextModel. Norm weights in the file already hold 1 + w.
 #include <cmath>
 
 #include "models/blocks/decoder.h"
@@ -8,6 +8,7 @@ namespace tempo9::models {
 
 Status record_gemma2(Reader& reader, ops::Program& program);
 Status record_gemma3(Reader& reader, ops::Program& program);
+Status record_gemma_embedding(Reader& reader, ops::Program& program);
 
 namespace {
 
@@ -31,6 +32,21 @@ Result<DecoderSpec> gemma_decoder(const Reader& reader, uint32_t period,
   return spec;
 }
 
+// Ropes and windows of Gemma 3: layers with a window have a rope of their own.
+Result<DecoderSpec> gemma3_decoder(const Reader& reader, ops::Program& program) {
+  const Config& c = reader.config();
+  T9_TRY(const double window_base,
+         reader.file().get_float(reader.key("rope.freq_base_swa"), 10000.0));
+  T9_TRY(auto full, read_rope(reader, {.base = c.rope_base, .n_dims = c.rope_dims, .neox = true}));
+  T9_TRY(auto local,
+         read_rope(reader,
+                   {.base = window_base, .n_dims = c.rope_dims, .neox = true, .scaled = false}));
+  program.ropes = {std::move(full), std::move(local)};
+  T9_TRY(DecoderSpec spec, gemma_decoder(reader, 6, 62));
+  for (DecoderSpec::Layer& layer : spec.layers) layer.rope = layer.window > 0 ? 1 : 0;
+  return spec;
+}
+
 }  // namespace
 
 Status record_gemma2(Reader& reader, ops::Program& program) {
@@ -44,16 +60,16 @@ Status record_gemma2(Reader& reader, ops::Program& program) {
 }
 
 Status record_gemma3(Reader& reader, ops::Program& program) {
-  const Config& c = reader.config();
-  T9_TRY(const double window_base,
-         reader.file().get_float(reader.key("rope.freq_base_swa"), 10000.0));
-  T9_TRY(auto full, read_rope(reader, {.base = c.rope_base, .n_dims = c.rope_dims, .neox = true}));
-  T9_TRY(auto local,
-         read_rope(reader,
-                   {.base = window_base, .n_dims = c.rope_dims, .neox = true, .scaled = false}));
-  program.ropes = {std::move(full), std::move(local)};
-  T9_TRY(DecoderSpec spec, gemma_decoder(reader, 6, 62));
-  for (DecoderSpec::Layer& layer : spec.layers) layer.rope = layer.window > 0 ? 1 : 0;
+  T9_TRY(const DecoderSpec spec, gemma3_decoder(reader, program));
+  return record_decoder(reader, program, spec);
+}
+
+// Rows see both ways. The file's window counts both sides and the row itself lies in the middle.
+Status record_gemma_embedding(Reader& reader, ops::Program& program) {
+  T9_TRY(DecoderSpec spec, gemma3_decoder(reader, program));
+  spec.causal = false;
+  for (DecoderSpec::Layer& layer : spec.layers)
+    if (layer.window > 0) layer.window = layer.window / 2 + 1;
   return record_decoder(reader, program, spec);
 }
 

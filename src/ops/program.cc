@@ -37,8 +37,16 @@ std::optional<Product> product_of(const Op& op) {
   if (const auto* linear = std::get_if<Linear>(&op)) return Product{linear->in, linear->matrices};
   if (const auto* experts = std::get_if<ExpertLinear>(&op))
     return Product{experts->in, experts->matrices};
-  if (const auto* head = std::get_if<Head>(&op)) return Product{head->in, {head->matrix}};
+  const auto* head = std::get_if<Head>(&op);
+  if (head != nullptr && head->matrix.index >= 0) return Product{head->in, {head->matrix}};
   return std::nullopt;
+}
+
+bool looks_ahead(const Program& program) {
+  return std::ranges::any_of(program.ops, [](const Op& op) {
+    const auto* attention = std::get_if<Attention>(&op);
+    return attention != nullptr && !attention->causal;
+  });
 }
 
 std::vector<uint32_t> kv_windows(const Program& program) {
@@ -48,15 +56,18 @@ std::vector<uint32_t> kv_windows(const Program& program) {
     const auto* attention = std::get_if<Attention>(&op);
     if (attention == nullptr) continue;
     uint32_t& window = windows[attention->kv_layer];
-    const bool reads_all = window == 0 || attention->window == 0;
+    const bool reads_all = window == 0 || attention->window == 0 || !attention->causal;
     window = reads_all ? 0 : std::max(window, attention->window);
   }
   return windows;
 }
 
-TensorId Program::embed(MatrixId table, float scale) {
-  const TensorId out = new_tensor(matrices[at(table)].n_in);
-  ops.push_back(Embed{table, scale, out});
+TensorId Program::embed(MatrixId table, float scale, MatrixId positions, VectorId offset) {
+  const uint32_t width = matrices[at(table)].n_in;
+  T9_CHECK(positions.index < 0 || matrices[at(positions)].n_in == width);
+  T9_CHECK(!offset || vectors[at(offset)].size() == width);
+  const TensorId out = new_tensor(width);
+  ops.push_back(Embed{table, scale, out, positions, offset});
   return out;
 }
 
@@ -70,6 +81,14 @@ TensorId Program::rms_norm(TensorId in, VectorId weight, float eps) {
 void Program::add_rms_norm(TensorId residual, TensorId in, VectorId weight, float eps) {
   T9_CHECK(widths[at(residual)] == widths[at(in)] && vectors[at(weight)].size() == widths[at(in)]);
   ops.push_back(RmsNorm{in, weight, eps, residual, true});
+}
+
+TensorId Program::layer_norm(TensorId in, VectorId weight, VectorId bias, float eps) {
+  T9_CHECK(vectors[at(weight)].size() == widths[at(in)]);
+  T9_CHECK(vectors[at(bias)].size() == widths[at(in)]);
+  const TensorId out = new_tensor(widths[at(in)]);
+  ops.push_back(LayerNorm{in, weight, bias, eps, out});
+  return out;
 }
 
 TensorId Program::linear(TensorId in, std::vector<MatrixId> parts, VectorId bias) {
@@ -113,6 +132,12 @@ TensorId Program::gated_activation(TensorId gate_up, Activation kind) {
   T9_CHECK(widths[at(gate_up)] % 2 == 0);
   const TensorId out = new_tensor(widths[at(gate_up)] / 2, n_slots[at(gate_up)]);
   ops.push_back(GatedActivation{gate_up, kind, out});
+  return out;
+}
+
+TensorId Program::gelu(TensorId in) {
+  const TensorId out = new_tensor(widths[at(in)]);
+  ops.push_back(Gelu{in, out});
   return out;
 }
 
@@ -160,6 +185,10 @@ void Program::head(TensorId in, MatrixId matrix, float softcap) {
   T9_CHECK(matrices[at(matrix)].n_in == widths[at(in)]);
   n_vocab = matrices[at(matrix)].n_out;
   ops.push_back(Head{in, matrix, softcap});
+}
+
+void Program::end_without_head(TensorId states) {
+  ops.push_back(Head{.in = states, .matrix = {}, .softcap = 0});
 }
 
 uint32_t Program::state_width() const {

@@ -65,11 +65,13 @@ enum class Activation {
   kClampedSwiglu,  // g sigmoid(1.702 g) (up + 1), g = min(gate, 7), up clamped to [-7, 7]
 };
 
-// out[r] = W[token of row r] * scale
+// out[r] = W[token of row r] * scale, and where the model has them + P[position of r] + offset
 struct Embed {
   MatrixId table;
   float scale;
   TensorId out;
+  MatrixId positions = {};
+  VectorId offset = {};
 };
 
 // out = in / rms(in) * weight; with add, out += that instead.
@@ -79,6 +81,14 @@ struct RmsNorm {
   float eps;
   TensorId out;
   bool add;
+};
+
+// out = (in - mean) / standard deviation * weight + bias
+struct LayerNorm {
+  TensorId in;
+  VectorId weight, bias;
+  float eps;  // added to the variance
+  TensorId out;
 };
 
 // out = [W0 in | W1 in | ...] + bias; with add, out += that instead. All matrices share n_in.
@@ -101,15 +111,17 @@ struct RopeAppend {
   uint32_t rope;  // index into Program::ropes
 };
 
-// Causal attention of q (inside qkv) over the row's own sequence.
+// Attention of q (inside qkv) over the row's own sequence, causal unless it says otherwise.
 // Order: keys are cut at a fixed grid of 256 positions, cells merged oldest first
 // (docs/determinism.md).
+// Requires: where one op is not causal, a step has all rows of each of its sequences.
 struct Attention {
   TensorId qkv;
   uint32_t kv_layer;
   uint32_t n_heads;
   float scale;          // multiplies q.k before softmax
   uint32_t window;      // query i sees keys j with i - j < window; 0: all
+  bool causal = true;   // else query i also sees the keys j behind it, with j - i < window
   float softcap = 0;    // scores become softcap * tanh(score / softcap); 0: no
   VectorId sinks = {};  // [n_heads]: a score more in each head's softmax, which weighs no value
   TensorId out = {};    // [n_rows, n_heads * head_dim]
@@ -119,6 +131,12 @@ struct Attention {
 struct GatedActivation {
   TensorId in;
   Activation kind;
+  TensorId out;
+};
+
+// out = in * (1 + erf(in / sqrt 2)) / 2
+struct Gelu {
+  TensorId in;
   TensorId out;
 };
 
@@ -159,15 +177,16 @@ struct SelectRows {
 };
 
 // The last op: logits [n logit rows, n_out], softcap * tanh(x / softcap) when softcap > 0. The
-// hidden states that a step gives are its input.
+// hidden states that a step gives are its input. Without a matrix that is all there is: such a
+// program is never asked for logits.
 struct Head {
   TensorId in;
   MatrixId matrix;
   float softcap;
 };
 
-using Op = std::variant<Embed, RmsNorm, Linear, RopeAppend, Attention, GatedActivation, Route,
-                        ExpertLinear, ExpertSum, SelectRows, Head>;
+using Op = std::variant<Embed, RmsNorm, LayerNorm, Linear, RopeAppend, Attention, GatedActivation,
+                        Gelu, Route, ExpertLinear, ExpertSum, SelectRows, Head>;
 
 // What an op multiplies with weights: in [rows, n_in] by each of the matrices.
 struct Product {
@@ -184,26 +203,29 @@ struct Program {
   std::vector<uint32_t> widths;   // of each activation tensor
   std::vector<uint32_t> n_slots;  // of each; 0: the row is one part
   std::vector<Op> ops;
-  uint32_t n_vocab = 0;  // rows of the head
+  uint32_t n_vocab = 0;  // rows of the head; 0: no logits
 
   // Recording. Each returns the op's output; shapes are checked here, once (T9_CHECK: models check
   // the file first).
   MatrixId add_matrix(Matrix matrix);
   VectorId add_vector(std::vector<float> values);
-  TensorId embed(MatrixId table, float scale);
+  TensorId embed(MatrixId table, float scale, MatrixId positions = {}, VectorId offset = {});
   TensorId rms_norm(TensorId in, VectorId weight, float eps);
   void add_rms_norm(TensorId residual, TensorId in, VectorId weight, float eps);
+  TensorId layer_norm(TensorId in, VectorId weight, VectorId bias, float eps);
   TensorId linear(TensorId in, std::vector<MatrixId> matrices, VectorId bias = {});
   void add_linear(TensorId residual, TensorId in, MatrixId matrix, VectorId bias = {});
   void rope_append(RopeAppend op);
   TensorId attention(Attention op);  // sets op.out
   TensorId gated_activation(TensorId gate_up, Activation kind);
+  TensorId gelu(TensorId in);
   TensorId route(Route op);  // likewise
   TensorId expert_linear(TensorId in, TensorId routes, std::vector<MatrixId> matrices,
                          VectorId bias = {});
   void add_expert_sum(TensorId residual, TensorId in, TensorId routes);
   TensorId select_rows(TensorId in);
   void head(TensorId in, MatrixId matrix, float softcap = 0.0f);
+  void end_without_head(TensorId states);
 
   uint32_t state_width() const;  // of the hidden states: the head's input
 
@@ -211,8 +233,12 @@ struct Program {
   TensorId new_tensor(uint32_t width, uint32_t slots = 0);
 };
 
+// Rows see keys behind them: the program computes whole sequences, writes no text and leaves
+// nothing to go on from.
+bool looks_ahead(const Program& program);
+
 // Of each KV layer: how far back it is read, the longest window of the attention that reads it; 0:
-// to the end.
+// to the end, or both ways.
 std::vector<uint32_t> kv_windows(const Program& program);
 
 }  // namespace tempo9::ops

@@ -23,6 +23,7 @@ Scheduler::Scheduler(const Limits& limits, kv::Cache* cache) : limits_(limits), 
 void Scheduler::add(NewSequence sequence) {
   T9_CHECK(!sequence.prompt.empty() &&
            sequence.prompt.size() <= size_t{cache_->n_pages()} * kv::kPageTokens);
+  T9_CHECK(!limits_.whole_prompts || sequence.prompt.size() <= limits_.max_rows);
   Sequence s;
   s.id = sequence.id;
   s.arrival = next_arrival_++;
@@ -92,6 +93,10 @@ void Scheduler::plan_prompts(uint32_t n_short_rows) {
   if (prompts_.empty()) {
     return;
   }
+  if (limits_.whole_prompts) {
+    for (Sequence* sequence : prompts_) add_whole_prompt(sequence);
+    return;
+  }
   const Sequence* oldest = prompts_.front();
   uint32_t n_reserved = std::min(oldest->n_left(), (rows_left_ + kOldestShare - 1) / kOldestShare);
   std::ranges::stable_sort(prompts_, {}, &Sequence::n_left);  // equal ones: the older first
@@ -149,7 +154,8 @@ size_t Scheduler::next_to_admit() const {
 bool Scheduler::try_admit(Sequence* sequence) {
   const auto n_tokens = static_cast<uint32_t>(sequence->tokens.size());
   // The last token is always computed: its logits are needed.
-  const uint32_t limit = sequence->wants_all_rows() ? sequence->n_given : n_tokens - 1;
+  uint32_t limit = sequence->wants_all_rows() ? sequence->n_given : n_tokens - 1;
+  if (limits_.whole_prompts) limit = 0;
   kv::Lease lease = cache_->match_prefix(sequence->tokens, limit);
   uint64_t n_bytes = lease.missing_bytes(n_tokens + 1);
   uint64_t n_pages = lease.missing_pages(n_tokens + 1);
@@ -174,7 +180,7 @@ bool Scheduler::try_admit(Sequence* sequence) {
 
 // Whether a running prompt is about to compute more of what this one needs, too.
 bool Scheduler::is_being_computed(const Sequence& sequence) const {
-  if (sequence.wants_all_rows()) {
+  if (sequence.wants_all_rows() || limits_.whole_prompts) {
     return false;
   }
   return std::ranges::any_of(running_, [&](const Sequence& leader) {
@@ -202,6 +208,15 @@ void Scheduler::add_prompt_slice(Sequence* sequence, uint32_t max_rows) {
     rows_left_ -= n_rows;
     add_slice(sequence, n_rows);
   }
+}
+
+// In order of arrival, as many as the step's rows allow; the first one comes in any case.
+void Scheduler::add_whole_prompt(Sequence* sequence) {
+  const uint32_t n_rows = sequence->n_left();
+  if (!slices_.empty() && n_rows > rows_left_) return;
+  if (!sequence->lease.extend(n_rows)) return;
+  rows_left_ -= std::min(rows_left_, n_rows);
+  add_slice(sequence, n_rows);
 }
 
 void Scheduler::add_slice(Sequence* sequence, uint32_t n_rows) {
@@ -243,7 +258,7 @@ void Scheduler::apply(std::span<const SliceResult> results, double step_ms) {
     T9_CHECK(it != running_.end());
     it->n_computed += result.n_rows;
     it->n_given = std::max(it->n_given, std::min(it->n_computed, it->n_prompt));
-    it->lease.commit(std::span(it->tokens).first(it->n_computed));
+    if (!limits_.whole_prompts) it->lease.commit(std::span(it->tokens).first(it->n_computed));
     it->tokens.insert(it->tokens.end(), result.tokens.begin(), result.tokens.end());
   }
   slices_.clear();

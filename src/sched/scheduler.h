@@ -23,6 +23,9 @@ struct Limits {
   uint32_t max_batch = 16;       // sequences that run at a time
   uint32_t max_rows = 512;       // rows of a step
   uint32_t max_logit_rows = 64;  // > max_batch; what is above it serves sequences with all_logits
+  // A prompt is one slice (of at most max_rows), none of it is found in the cache and none is left
+  // there: for models whose rows see what is behind them.
+  bool whole_prompts = false;
 };
 
 struct NewSequence {
@@ -125,6 +128,7 @@ class Scheduler {
   bool is_being_computed(const Sequence& sequence) const;
   void add_slice(Sequence* sequence, uint32_t n_rows);
   void add_prompt_slice(Sequence* sequence, uint32_t max_rows);
+  void add_whole_prompt(Sequence* sequence);
   void preempt_youngest();
   void observe(double step_ms);
 

@@ -25,22 +25,23 @@ struct Route {
   std::string_view method;
   std::string_view path;  // one that ends in "/" takes what begins with it
   RouteHandler handler;
+  bool writes_text = false;  // the model does
 };
 
 constexpr std::string_view kHealth = "/health";
 
 constexpr Route kRoutes[] = {
-    {"POST", "/v1/chat/completions", openai::chat_completions},
-    {"POST", "/v1/completions", openai::completions},
+    {"POST", "/v1/chat/completions", openai::chat_completions, true},
+    {"POST", "/v1/completions", openai::completions, true},
     {"POST", "/v1/embeddings", openai::embeddings},
-    {"POST", "/v1/responses", openai::create_response},
+    {"POST", "/v1/responses", openai::create_response, true},
     {"POST", "/v1/responses/input_tokens", openai::count_response_tokens},
     {"POST", "/v1/responses/", openai::cancel_response},
     {"GET", "/v1/responses/", openai::get_response},
     {"DELETE", "/v1/responses/", openai::delete_response},
     {"GET", "/v1/models", openai::list_models},
     {"GET", "/v1/models/", openai::get_model},
-    {"POST", "/v1/messages", anthropic::messages},
+    {"POST", "/v1/messages", anthropic::messages, true},
     {"POST", "/v1/messages/count_tokens", anthropic::count_tokens},
     {"GET", "/", ollama::root},
     {"GET", "/api/version", ollama::version},
@@ -48,8 +49,8 @@ constexpr Route kRoutes[] = {
     {"GET", "/api/ps", ollama::ps},
     {"POST", "/api/show", ollama::show},
     {"POST", "/api/pull", ollama::pull},
-    {"POST", "/api/chat", ollama::chat},
-    {"POST", "/api/generate", ollama::generate},
+    {"POST", "/api/chat", ollama::chat, true},
+    {"POST", "/api/generate", ollama::generate, true},
     {"POST", "/api/embed", ollama::embed},
     {"POST", "/api/embeddings", ollama::embeddings},
     {"GET", "/metrics", metrics},
@@ -181,6 +182,13 @@ void Router::handle(const std::shared_ptr<http::Exchange>& exchange) const {
           request.path, Error{ErrorCode::kResourceExhausted,
                               model == nullptr ? "the model is being loaded; try again in a moment"
                                                : "the server is shutting down"}));
+    }
+    if (route.writes_text && !model->engine().info().writes_text) {
+      return exchange->respond(error_for_path(
+          request.path, Error{ErrorCode::kUnsupported,
+                              fmt::format("{} is an embedding model and writes no text; it answers "
+                                          "POST /v1/embeddings and /api/embed",
+                                          model->name())}));
     }
     return route.handler(model, exchange);
   }

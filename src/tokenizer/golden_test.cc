@@ -24,8 +24,11 @@ struct Family {
 void PrintTo(const Family& family, std::ostream* out) { *out << family.golden; }
 
 std::vector<Family> families() {
-  std::vector<Family> all = {
-      {"llama", "llama.gguf", ""}, {"gemma", "gemma.gguf", ""}, {"gemma4", "gemma4.gguf", ""}};
+  std::vector<Family> all = {{"llama", "llama.gguf", ""},
+                             {"gemma", "gemma.gguf", ""},
+                             {"gemma4", "gemma4.gguf", ""},
+                             {"bert", "bert.gguf", ""},
+                             {"bert-cased", "bert-cased.gguf", ""}};
   for (const std::string_view pre : pre_tokenizer_names()) {
     // Names with the same rule share a golden, that of the first one.
     const PreTokenizer* self = find_pre_tokenizer(pre);
@@ -78,6 +81,8 @@ class Golden : public testing::TestWithParam<Family> {
     strings_ = lines_of(kData + "strings.hex");
     ASSERT_GE(strings_.size(), 500u);
   }
+  // BERT's pieces tell neither case nor how many spaces there were.
+  bool keeps_text() const { return tokenizer_->vocab().model != "bert"; }
   std::unique_ptr<Tokenizer> tokenizer_;
   std::vector<std::string> strings_;
 };
@@ -98,6 +103,7 @@ TEST_P(Golden, IdsAreTheOriginals) {
 }
 
 TEST_P(Golden, DecodesToTheText) {
+  if (!keeps_text()) GTEST_SKIP() << "this family's tokens do not keep the text";
   const PreTokenizer* pre = find_pre_tokenizer(GetParam().pre);
   const bool changes_text = pre != nullptr && (pre->flags & kNfc) != 0;
   for (const std::string& hex : strings_) {
@@ -112,6 +118,7 @@ TEST_P(Golden, DecodesToTheText) {
 }
 
 TEST_P(Golden, InvalidBytesRoundTrip) {
+  if (!keeps_text()) GTEST_SKIP() << "this family's tokens do not keep the text";
   for (size_t i = 0; i < strings_.size(); i += 7) {
     const std::string head = from_hex(strings_[i]),
                       tail = from_hex(strings_[strings_.size() - 1 - i]);

@@ -1,5 +1,7 @@
 // The tokenizer.* keys of a GGUF file. Source: ggml's docs/gguf.md; defaults for absent keys as
 // llama.cpp has them.
+#include <algorithm>
+
 #include "gguf/gguf.h"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/tokenizer.h"
@@ -17,6 +19,23 @@ Result<TokenId> read_id(const gguf::File& file, std::string_view key, size_t n_t
                       key, id, n_tokens);
   }
   return static_cast<TokenId>(id);
+}
+
+// BERT's [CLS] stands where others have BOS and its [SEP] where they have EOS; always both.
+Status read_bert_ids(const gguf::File& file, VocabData* vocab) {
+  const auto find = [&](std::string_view token) {
+    const auto it = std::ranges::find(vocab->tokens, token);
+    return it == vocab->tokens.end() ? -1 : static_cast<TokenId>(it - vocab->tokens.begin());
+  };
+  const size_t n = vocab->tokens.size();
+  T9_TRY(const TokenId cls, read_id(file, "tokenizer.ggml.cls_token_id", n, find("[CLS]")));
+  // The format's own spelling.
+  T9_TRY(const TokenId sep, read_id(file, "tokenizer.ggml.seperator_token_id", n, find("[SEP]")));
+  if (cls >= 0) vocab->bos = cls;
+  if (sep >= 0) vocab->eos = sep;
+  T9_TRY(vocab->add_bos, file.get_bool("tokenizer.ggml.add_bos_token", true));
+  T9_TRY(vocab->add_eos, file.get_bool("tokenizer.ggml.add_eos_token", true));
+  return {};
 }
 
 }  // namespace
@@ -54,6 +73,7 @@ Result<VocabData> read_vocab(const gguf::File& file) {
   if (vocab.model == "gemma4") vocab.add_bos = true;
   T9_TRY(vocab.add_eos, file.get_bool("tokenizer.ggml.add_eos_token", false));
   T9_TRY(vocab.add_space_prefix, file.get_bool("tokenizer.ggml.add_space_prefix", sentencepiece));
+  if (vocab.model == "bert") T9_TRY(read_bert_ids(file, &vocab));
   return vocab;
 }
 

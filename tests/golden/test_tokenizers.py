@@ -83,6 +83,22 @@ def test_sentencepiece(name):
     compare(DATA / f"{name}.gguf")
 
 
+@pytest.mark.parametrize("name", ["bert", "bert-cased"])
+def test_word_piece(name):
+    compare(DATA / f"{name}.gguf")
+
+
+def test_word_piece_on_every_code_point():
+    """The tables of tools/gen/bert_tables.py, and what stands around a character."""
+    strings = [f"a{chr(c)}b {chr(c)}" for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
+    strings = ["".join(strings[i : i + 40]) for i in range(0, len(strings), 40)]
+    for name in ("bert", "bert-cased"):
+        tokenizer = oracle.build(oracle.Vocabulary(DATA / f"{name}.gguf"))
+        expected = [e.ids for e in tokenizer.encode_batch(strings, add_special_tokens=False)]
+        found, _ = run(DATA / f"{name}.gguf", [s.encode() for s in strings])
+        assert_equal_ids(strings, expected, found)
+
+
 @pytest.mark.parametrize("name", ["bpe", "llama", "gemma", "gemma4"])
 def test_any_bytes_round_trip(name):
     space = b" " if name != "bpe" else "▁".encode()

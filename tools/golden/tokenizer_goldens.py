@@ -12,6 +12,7 @@ bpe.gguf     byte-level; trained with no splitting at all, so that its tokens re
 llama.gguf   SentencePiece with space prefix, as Llama 2 and Mistral
 gemma.gguf   SentencePiece without it, with user-defined runs of spaces, newlines, tabs, and tags, as Gemma 2 and 3
 gemma4.gguf  the same vocabulary with its merges listed, as Gemma 4
+bert.gguf    WordPiece without case and accents, bert-cased.gguf with them
 *.ids        one line a string: the ids; behind a "|" the ids with control tokens parsed, where they differ
 """
 import argparse
@@ -24,7 +25,8 @@ import tokenizer_texts
 import tokenizer_vocabularies as files
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "tokenizer"
-SMALL = {"llama": "llama.gguf", "gemma": "gemma.gguf", "gemma4": "gemma4.gguf"}
+SMALL = {"llama": "llama.gguf", "gemma": "gemma.gguf", "gemma4": "gemma4.gguf", "bert": "bert.gguf",
+         "bert-cased": "bert-cased.gguf"}  # fmt: skip
 MODELS = {"qwen2": "qwen2.5-coder-0.5b-q4_k_m.gguf", "smollm": "smollm2-135m-q4_1.gguf", "gemma3": "gemma3-270m-q4_k_m.gguf"}
 CONTROL = ["<|im_start|>", "<|im_end|>", "<|endoftext|>", "<s>", "</s>", "[INST]", "<|eot_id|>", "<start_of_turn>"]
 USER_DEFINED = ["<tool_call>", "</tool_call>", "<think>", "</think>", '<|"|>', "<h1>", "</h1>", "<tool"]
@@ -83,8 +85,27 @@ def train_sentencepiece(gemma):
     return model, tokens, types, scores
 
 
+def train_word_piece(name, lowercase):
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    # Not every character of the random texts is to be known.
+    trainer = trainers.WordPieceTrainer(vocab_size=2500, limit_alphabet=400, special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator(corpus(), trainer)
+    vocabulary = tokenizer.get_vocab()
+    tokens = sorted(vocabulary, key=vocabulary.get)
+    types = [oracle.CONTROL if t in special else oracle.NORMAL for t in tokens]
+    spelled = [t if t in special else t[2:] if t.startswith("##") else "▁" + t for t in tokens]
+    files.write(DATA / f"{name}.gguf", "bert", "jina-v2-en", spelled, types)
+
+
 def train_vocabularies():
     train_byte_level()
+    train_word_piece("bert", True)
+    train_word_piece("bert-cased", False)
     for name in ("llama", "gemma"):
         model, tokens, types, scores = train_sentencepiece(name == "gemma")
         files.write(DATA / f"{name}.gguf", "llama", "default", tokens, types, scores=scores, add_space_prefix=name == "llama")

@@ -154,6 +154,17 @@ def build(vocabulary, pre=None):
             tokenizer.normalizer = normalizers.NFC()
         tokenizer.pre_tokenizer = splitter(pre or v.pre)
         spelling = v.tokens
+    elif v.model == "bert":
+        # Files mark what begins a word; the original marks what does not.
+        for i, (token, kind) in enumerate(zip(v.tokens, v.types)):
+            plain = token[1:] if token.startswith("▁") else "##" + token
+            ids.setdefault(token if kind == CONTROL else plain, i)
+        tokenizer = Tokenizer(models.WordPiece(vocab=ids, unk_token="[UNK]", max_input_chars_per_word=100))
+        cased = any("A" <= c <= "Z" for token, kind in zip(v.tokens, v.types) if kind != CONTROL for c in token)
+        tokenizer.normalizer = normalizers.BertNormalizer(clean_text=True, handle_chinese_chars=True, strip_accents=None,
+                                                          lowercase=not cased)
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        spelling = v.tokens
     else:
         # Files write user-defined runs of spaces as spaces; the model holds U+2581.
         spelling = [t.replace(" ", "▁") if k == USER_DEFINED else t for t, k in zip(v.tokens, v.types)]

@@ -184,8 +184,9 @@ T9_SIMD void end_cell(const AttentionArgs& args, float* out, float* m, float* l,
 // The keys of the cell from cell_begin on that a row of the call sees, relative to the cell.
 T9_SIMD void seen_keys(const AttentionArgs& args, uint32_t row, uint32_t cell_begin,
                        uint32_t n_keys, uint32_t* begin, uint32_t* end) {
-  const uint32_t past = args.first_position + row + 1;  // first key it does not see
-  const uint32_t first = args.window > 0 && past > args.window ? past - args.window : 0;
+  const uint32_t position = args.first_position + row, past = args.end_of(position);
+  const uint32_t first =
+      args.window > 0 && position >= args.window ? position + 1 - args.window : 0;
   *begin = first > cell_begin ? first - cell_begin : 0;
   *end = past > cell_begin ? (past - cell_begin < n_keys ? past - cell_begin : n_keys) : 0;
 }
@@ -257,7 +258,7 @@ static void attend_tiles(const AttentionArgs& args, const AttentionState& s, uin
 // cells, oldest first.
 template <class Attend>
 T9_SIMD void for_each_cell(const AttentionArgs& args, Attend attend) {
-  const uint32_t n_keys = args.first_position + args.n_rows;
+  const uint32_t n_keys = args.end_key();
   const bool all = args.cells == nullptr;
   const uint32_t first = all ? args.first_cell() : args.cell_begin;
   const uint32_t end = all ? args.first_cell() + args.n_cells() : args.cell_end;

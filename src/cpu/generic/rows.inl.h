@@ -51,6 +51,31 @@ static void rms_norm(const float* x, const float* w, uint32_t n, float eps, floa
   }
 }
 
+static void layer_norm(const float* x, const float* w, const float* bias, uint32_t n, float eps,
+                       float* out) {
+  const auto part = [&](uint32_t i) { return n - i < kLanes ? n - i : kLanes; };
+  F32 sum = zero(), squares = zero();
+  for (uint32_t i = 0; i < n; i += kLanes) sum = add(sum, load_part(x + i, part(i)));
+  const F32 mean = set1(reduce_add(sum) / static_cast<float>(n));
+  for (uint32_t i = 0; i < n; i += kLanes) {
+    F32 d = sub(load_part(x + i, part(i)), mean);
+    if (part(i) < kLanes) d = fill_from(d, part(i), 0.0f);
+    squares = fma(d, d, squares);
+  }
+  const F32 scale = set1(1.0f / sqrt_scalar(reduce_add(squares) / static_cast<float>(n) + eps));
+  for (uint32_t i = 0; i < n; i += kLanes) {
+    const F32 d = mul(sub(load_part(x + i, part(i)), mean), scale);
+    store_part(out + i, fma(d, load_part(w + i, part(i)), load_part(bias + i, part(i))), part(i));
+  }
+}
+
+static void erf_gelu(const float* x, uint32_t n, float* out) {
+  for (uint32_t i = 0; i < n; i += kLanes) {
+    const uint32_t part = n - i < kLanes ? n - i : kLanes;
+    store_part(out + i, gelu_erf(load_part(x + i, part)), part);
+  }
+}
+
 template <F32 (*kGated)(F32 gate, F32 up)>
 static void gated(const float* gate, const float* up, uint32_t n, float* out) {
   uint32_t i = 0;

@@ -20,6 +20,8 @@ const KernelTable kTable = {
                linear_float<WeightBF16>},
     .quantize_row = quantize_row,
     .rms_norm = rms_norm,
+    .layer_norm = layer_norm,
+    .gelu = erf_gelu,
     .silu_mul = silu_mul,
     .gelu_mul = gelu_mul,
     .clamped_swiglu = clamped_swiglu,

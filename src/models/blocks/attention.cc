@@ -58,6 +58,7 @@ Result<ops::TensorId> attention_block(const Reader& reader, ops::Program& progra
                             .n_heads = c.n_heads[spec.layer],
                             .scale = spec.scale,
                             .window = spec.window,
+                            .causal = spec.causal,
                             .softcap = spec.softcap,
                             .sinks = sinks});
 }

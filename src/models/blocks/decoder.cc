@@ -1,5 +1,6 @@
 #include "models/blocks/decoder.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -101,7 +102,8 @@ Status record_attention(const Reader& reader, ops::Program& program, const Decod
                           .rope = spec.layers[layer].rope,
                           .scale = spec.attention_scale,
                           .window = spec.layers[layer].window,
-                          .softcap = spec.attention_softcap}));
+                          .softcap = spec.attention_softcap,
+                          .causal = spec.causal}));
   T9_TRY(const auto output,
          add_matrix(reader, program, name("attn_output.weight"), c.n_heads[layer] * c.head_dim,
                     c.hidden_size, spec.residual_scale));
@@ -141,6 +143,21 @@ Status record_mlp(const Reader& reader, ops::Program& program, const DecoderSpec
   return {};
 }
 
+// What embedding models may have behind the last norm: one or two products without bias or
+// activation. The originals pool first, but a product of a mean is the mean of the products.
+Result<ops::TensorId> dense_heads(const Reader& reader, ops::Program& program, ops::TensorId x) {
+  uint32_t width = reader.config().hidden_size;
+  for (const char* name : {"dense_2.weight", "dense_3.weight"}) {
+    const gguf::Tensor* tensor = reader.file().find_tensor(name);
+    if (tensor == nullptr) continue;
+    const auto n_out = static_cast<uint32_t>(std::min<uint64_t>(tensor->ne[1], 1u << 20));
+    T9_TRY(const auto matrix, add_matrix(reader, program, name, width, n_out));
+    x = program.linear(x, {matrix});
+    width = n_out;
+  }
+  return x;
+}
+
 }  // namespace
 
 Status record_decoder(const Reader& reader, ops::Program& program, const DecoderSpec& spec) {
@@ -153,8 +170,13 @@ Status record_decoder(const Reader& reader, ops::Program& program, const Decoder
   }
   T9_TRY(const auto norm,
          add_vector(reader, program, "output_norm.weight", c.hidden_size, spec.logit_scale));
-  program.head(program.rms_norm(program.select_rows(x), norm, c.norm_eps), embeddings.output,
-               spec.logit_softcap);
+  const ops::TensorId states = program.rms_norm(program.select_rows(x), norm, c.norm_eps);
+  if (spec.causal) {
+    program.head(states, embeddings.output, spec.logit_softcap);
+  } else {
+    T9_TRY(const auto pooled, dense_heads(reader, program, states));
+    program.end_without_head(pooled);
+  }
   return reader.check_all_used();
 }
 

@@ -39,6 +39,7 @@ struct AttentionSpec {
   float scale = 0;
   uint32_t window = 0;
   float softcap = 0;
+  bool causal = true;
 };
 // qkv = x Wqkv (+ bias), q and k normalised where the file has norms, rope, cache, attention (with
 // sinks where the file has them). Not the output projection. Also takes the fused attn_qkv tensor.
@@ -81,6 +82,7 @@ struct DecoderSpec {
   float attention_softcap = 0, logit_softcap = 0;  // 0: none
   float embedding_scale = 1, residual_scale = 1, logit_scale = 1;
   std::string_view mlp_norm = "ffn_norm.weight";  // in front of the MLP
+  bool causal = true;       // else rows see both ways, and the program ends with their states
   bool post_norms = false;  // what attention and MLP give is normalised before it is added
   ops::Activation activation = ops::Activation::kSilu;
   MoeSpec moe;  // of layers that have a router

@@ -55,13 +55,17 @@ Result<Reader> Reader::create(const gguf::File& file, const std::string& archite
           file.path(), i, c.n_heads[i], c.n_kv_heads[i]);
     }
   }
-  T9_TRY(const double eps, file.get_float(reader.key("attention.layer_norm_rms_epsilon")));
+  // Those that subtract the mean first call it otherwise.
+  const bool has_layer_norm = file.find(reader.key("attention.layer_norm_epsilon")) != nullptr;
+  T9_TRY(const double eps,
+         file.get_float(reader.key(has_layer_norm ? "attention.layer_norm_epsilon"
+                                                  : "attention.layer_norm_rms_epsilon")));
   c.norm_eps = static_cast<float>(eps);
   T9_TRY(const double base, file.get_float(reader.key("rope.freq_base"), 10000.0));
   if (!(eps >= 0.0 && eps < 1.0) || !(base > 1.0 && base < 1e12)) {
     return make_error(ErrorCode::kCorrupt,
-                      "{}: layer_norm_rms_epsilon {} or rope.freq_base {} is out of range",
-                      file.path(), eps, base);
+                      "{}: the norms' epsilon {} or rope.freq_base {} is out of range", file.path(),
+                      eps, base);
   }
   c.rope_base = static_cast<float>(base);
 

@@ -66,10 +66,16 @@ class Interpreter {
   }
 
   void apply(const Embed& op) {
-    for (const int32_t token : tokens_) {
-      const std::vector<float> w = weights(op.table, static_cast<uint32_t>(token));
+    for (size_t pos = 0; pos < tokens_.size(); ++pos) {
+      const std::vector<float> w = weights(op.table, static_cast<uint32_t>(tokens_[pos]));
       std::vector<double> x(w.begin(), w.end());
       for (double& value : x) value *= static_cast<double>(op.scale);
+      if (op.positions.index >= 0) {
+        const std::vector<float> p = weights(op.positions, static_cast<uint32_t>(pos));
+        for (size_t i = 0; i < x.size(); ++i) x[i] += static_cast<double>(p[i]);
+      }
+      for (size_t i = 0; op.offset && i < x.size(); ++i)
+        x[i] += static_cast<double>(vec(op.offset)[i]);
       tensor(op.out).push_back(std::move(x));
     }
   }
@@ -77,6 +83,20 @@ class Interpreter {
     Rows y = tensor(op.in);
     for (auto& row : y) normalise(row.data(), vec(op.weight), row.size(), op.eps);
     store(op.out, std::move(y), op.add);
+  }
+  void apply(const LayerNorm& op) {
+    for (std::vector<double> x : tensor(op.in)) {
+      const auto n = static_cast<double>(x.size());
+      double mean = 0, variance = 0;
+      for (const double value : x) mean += value / n;
+      for (const double value : x) variance += (value - mean) * (value - mean) / n;
+      const double scale = 1 / std::sqrt(variance + static_cast<double>(op.eps));
+      for (size_t i = 0; i < x.size(); ++i) {
+        x[i] = (x[i] - mean) * scale * static_cast<double>(vec(op.weight)[i]) +
+               static_cast<double>(vec(op.bias)[i]);
+      }
+      tensor(op.out).push_back(std::move(x));
+    }
   }
   void apply(const Linear& op) {
     Rows y(tokens_.size());
@@ -137,11 +157,13 @@ class Interpreter {
     for (size_t pos = 0; pos < tokens_.size(); ++pos) {
       std::vector<double> out(size_t{op.n_heads} * kv.head_dim);
       const size_t begin = op.window > 0 && pos + 1 > op.window ? pos + 1 - op.window : 0;
+      size_t end = op.causal ? pos + 1 : tokens_.size();
+      if (op.window > 0) end = std::min(end, pos + op.window);
       for (uint32_t head = 0; head < op.n_heads; ++head) {
         const size_t q = size_t{head} * kv.head_dim;
         const size_t k = size_t{head / (op.n_heads / kv.n_kv_heads)} * kv.head_dim;
         std::vector<double> scores;
-        for (size_t key = begin; key <= pos; ++key) {
+        for (size_t key = begin; key < end; ++key) {
           double dot = 0;
           for (uint32_t d = 0; d < kv.head_dim; ++d) {
             dot += tensor(op.qkv)[pos][q + d] * k_[op.kv_layer][key][k + d];
@@ -173,6 +195,12 @@ class Interpreter {
       for (size_t i = 0; i < y.size(); ++i) {
         y[i] = gated(op.kind, row[i], row[i + y.size()]);
       }
+      tensor(op.out).push_back(std::move(y));
+    }
+  }
+  void apply(const Gelu& op) {
+    for (std::vector<double> y : tensor(op.in)) {
+      for (double& x : y) x *= 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
       tensor(op.out).push_back(std::move(y));
     }
   }
@@ -272,6 +300,7 @@ class Interpreter {
   }
   void apply(const SelectRows& op) { tensor(op.out) = tensor(op.in); }
   void apply(const Head& op) {
+    if (op.matrix.index < 0) return;
     logits_ = product(tensor(op.in), op.matrix);
     const auto cap = static_cast<double>(op.softcap);
     for (auto& row : logits_) {

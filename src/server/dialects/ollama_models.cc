@@ -62,7 +62,7 @@ Json model_json(const Service& service) {
 Json capabilities(const Service& service) {
   const engine::ModelInfo& info = service.engine().info();
   // Clients look for chat models by "completion", which an embedding model is none of.
-  if (info.declares_pooling) return Json::array({"embedding"});
+  if (info.declares_pooling || !info.writes_text) return Json::array({"embedding"});
   Json list = Json::array({"completion"});
   if (info.pooling != engine::Pooling::kNone) list.push_back("embedding");
   if (service.format() != "none") list.push_back("tools");
