@@ -132,9 +132,11 @@ class WordPiece final : public VocabTokenizer {
       size_t last = ends.size();
       TokenId id = -1;
       for (; last > first; --last) {
-        const size_t n_bytes = ends[last - 1] - begin;
-        if (n_bytes > longest_) continue;
-        id = find(std::string_view(bytes).substr(begin, n_bytes));
+        const std::string_view piece =
+            std::string_view(bytes).substr(begin, ends[last - 1] - begin);
+        if (piece.size() > longest_) continue;
+        if (first > 0 && piece.starts_with(kWordStart)) continue;  // that one begins a word
+        id = find(piece);
         if (id >= 0 && !is_control(id)) break;
       }
       if (last == first) {  // then the whole word is
