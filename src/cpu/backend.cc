@@ -12,6 +12,7 @@
 #include "cpu/memory.h"
 #include "cpu/plan.h"
 #include "cpu/product.h"
+#include "cpu/recurrent.h"
 #include "cpu/rope_table.h"
 #include "cpu/thread_pool.h"
 #include "cpu/weights.h"
@@ -19,9 +20,7 @@
 namespace tempo9::cpu {
 namespace {
 
-size_t at(ops::TensorId id) { return static_cast<size_t>(id.index); }
-size_t at(ops::MatrixId id) { return static_cast<size_t>(id.index); }
-size_t at(ops::VectorId id) { return static_cast<size_t>(id.index); }
+size_t at(auto id) { return static_cast<size_t>(id.index); }
 
 // Cells of one item (a run of rows and a kv head) that a thread takes together.
 struct CellPiece {
@@ -44,7 +43,8 @@ class CpuBackend final : public ops::Backend {
         kernels_(kernels),
         kv_format_(static_cast<KvFormat>(options.kv_type)),
         pool_(options.n_threads, kernels.enter_thread),
-        experts_(kernels, pool_, interrupted_) {
+        experts_(kernels, pool_, interrupted_),
+        recurrent_(kernels, pool_, interrupted_) {
     name_ = std::string("cpu/") + kernels.name;
   }
 
@@ -68,14 +68,21 @@ class CpuBackend final : public ops::Backend {
   void write_page(ops::PageId page, std::span<const uint8_t> bytes) override {
     arena_.write(page, bytes);
   }
+  void drop_state(ops::StateSlot slot) override { recurrent_.arena().drop(slot); }
+  void read_state(ops::StateSlot slot, std::span<uint8_t> out) const override {
+    recurrent_.arena().read(slot, out);
+  }
+  void write_state(ops::StateSlot slot, std::span<const uint8_t> bytes) override {
+    recurrent_.arena().write(slot, bytes);
+  }
   uint64_t page_bytes() const override { return arena_.page_bytes(); }
+  uint64_t state_bytes() const override { return recurrent_.arena().bytes(); }
   uint64_t weight_bytes() const override { return bytes_of(weights_); }
   std::string_view name() const override { return name_; }
   std::string_view numerics() const override { return kNumerics; }
 
  private:
   Status plan_scratch();
-  std::vector<const Weight*> weights_of(const std::vector<ops::MatrixId>& matrices) const;
   void lay_out_rows(const ops::Batch& batch);
   bool ends_early(const ops::Op& op) const;
 
@@ -91,12 +98,14 @@ class CpuBackend final : public ops::Backend {
   void run(const ops::Route& op);
   void run(const ops::ExpertLinear& op);
   void run(const ops::ExpertSum& op);
+  void run(const ops::CausalConv& op);
   void run(const ops::SelectRows& op);
   void run(const ops::Head& op);
 
   // out (+)= W x for all chunks.
   void product(const std::vector<Chunk>& chunks, const Activation& x, LinearArgs args);
   void quantize(const Activation& x, uint32_t row) const;
+  void quantize_rows(const Activation& x);  // all, where they are wanted quantised
   Activation& tensor(ops::TensorId id) { return plan_.activations[at(id)]; }
   const float* vector(ops::VectorId id) const {
     return id ? program_.vectors[at(id)].data() : nullptr;
@@ -131,6 +140,7 @@ class CpuBackend final : public ops::Backend {
   // Looked at between ops, and between the pieces of the long ones.
   std::atomic<bool> interrupted_{false};
   Experts experts_;
+  Recurrent recurrent_;
   SteadyClock clock_;
 };
 
@@ -143,10 +153,14 @@ Status CpuBackend::load() {
   if (options_.op_seconds) options_.op_seconds->assign(program_.ops.size(), 0.0);
   chunks_.resize(program_.ops.size());
   for (size_t i = 0; i < program_.ops.size(); ++i) {
-    if (const auto product = ops::product_of(program_.ops[i]))
-      chunks_[i] = plan_chunks(weights_of(product->matrices));
+    const auto product = ops::product_of(program_.ops[i]);
+    if (!product) continue;
+    std::vector<const Weight*> weights;
+    for (const ops::MatrixId id : product->matrices) weights.push_back(&weights_[at(id)]);
+    chunks_[i] = plan_chunks(weights);
   }
   T9_TRY(experts_.load(program_, weights_, options_.max_rows));
+  T9_TRY(recurrent_.load(program_, options_.max_states));
   T9_TRY(plan_scratch());
   T9_TRY(logits_,
          Memory::reserve(size_t{options_.max_logit_rows} * program_.n_vocab * sizeof(float)));
@@ -162,13 +176,6 @@ Status CpuBackend::load() {
     q_factors_.emplace_back(options_.max_rows);
   }
   return {};
-}
-
-std::vector<const Weight*> CpuBackend::weights_of(
-    const std::vector<ops::MatrixId>& matrices) const {
-  std::vector<const Weight*> out;
-  for (const ops::MatrixId id : matrices) out.push_back(&weights_[at(id)]);
-  return out;
 }
 
 Status CpuBackend::plan_scratch() {
@@ -249,6 +256,13 @@ void CpuBackend::quantize(const Activation& x, uint32_t r) const {
   if (!x.quantized) return;
   const QuantRows& q = x.quant;
   kernels_.quantize_row(row(x, r), x.width, q.blocks + size_t{r} * q.n_blocks, q.row_scale + r);
+}
+
+void CpuBackend::quantize_rows(const Activation& x) {
+  if (!x.quantized) return;
+  pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
+    for (uint32_t r = begin; r < end; ++r) quantize(x, r);
+  });
 }
 
 void CpuBackend::run(const ops::Embed& op) {
@@ -428,10 +442,12 @@ void CpuBackend::run(const ops::Attention& op) {
         attention(attention_args(op, i, thread));
     });
   }
-  if (!out.quantized) return;
-  pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
-    for (uint32_t r = begin; r < end; ++r) quantize(out, r);
-  });
+  quantize_rows(out);
+}
+
+void CpuBackend::run(const ops::CausalConv& op) {
+  recurrent_.run(op, op_index_, program_, plan_, *batch_);
+  quantize_rows(tensor(op.out));
 }
 
 void CpuBackend::run(const ops::GatedActivation& op) {

@@ -165,6 +165,32 @@ struct RouteArgs {
 };
 inline size_t route_scratch_floats(uint32_t n_experts) { return 3 * (size_t{n_experts} + kLanes); }
 
+// Where the state behind a row goes, of a walk over rows of one sequence.
+struct StateTarget {
+  uint32_t row = 0;
+  float* state = nullptr;
+};
+
+// Causal convolution (ops::CausalConv) of 16 columns, along rows of one sequence. The last columns
+// may be part padding: n_columns below 16. Pointers are to the first column; rows are in_stride
+// apart.
+struct ConvArgs {
+  const float* in = nullptr;
+  const float *in_gate = nullptr, *out_gate = nullptr;  // both or neither; multiply in and out
+  size_t in_stride = 0;
+  const float* weight = nullptr;  // [n_taps][weight_stride]
+  size_t weight_stride = 0;
+  const float* bias = nullptr;  // [n_columns] or null
+  bool silu = false;
+  uint32_t n_rows = 0, n_taps = 0, n_columns = 0;
+  const float* state_in = nullptr;          // [n_taps - 1][state_stride]; null: zeros
+  const StateTarget* states_out = nullptr;  // rows ascending; may point to state_in's place
+  uint32_t n_states_out = 0;
+  size_t state_stride = 0;
+  float* out = nullptr;
+  size_t out_stride = 0;
+};
+
 struct KernelTable {
   const char* name;
 
@@ -181,6 +207,7 @@ struct KernelTable {
   void (*route)(const RouteArgs&);
   // out += x * factor
   void (*add_scaled)(const float* x, float factor, uint32_t n, float* out);
+  void (*causal_conv)(const ConvArgs&);
   // One head in place; cosine and sine [n_pairs].
   void (*rope)(float* head, const float* cosine, const float* sine, uint32_t n_pairs, bool neox);
   void (*soft_cap)(float* x, uint32_t n, float cap);

@@ -25,6 +25,7 @@ struct PartName {
   std::string operator()(const ops::Route&) const { return "route"; }
   std::string operator()(const ops::ExpertLinear& op) const { return tensors(op.matrices); }
   std::string operator()(const ops::ExpertSum&) const { return "sum of experts"; }
+  std::string operator()(const ops::CausalConv&) const { return "convolution"; }
   std::string operator()(const ops::SelectRows&) const { return "choice of rows"; }
   std::string operator()(const ops::Head&) const { return "head"; }
 

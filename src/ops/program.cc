@@ -150,6 +150,19 @@ void Program::add_expert_sum(TensorId residual, TensorId in, TensorId routes) {
   ops.push_back(ExpertSum{in, routes, residual});
 }
 
+TensorId Program::causal_conv(CausalConv op) {
+  const uint32_t width = widths[at(op.in)] / (op.gated ? 3 : 1);
+  T9_CHECK(width * (op.gated ? 3 : 1) == widths[at(op.in)]);
+  T9_CHECK(op.n_taps >= 2 && op.n_taps <= kMaxConvTaps);
+  T9_CHECK(vectors[at(op.weight)].size() == size_t{width} * op.n_taps);
+  T9_CHECK(!op.bias || vectors[at(op.bias)].size() == width);
+  op.state_part = static_cast<uint32_t>(state_parts.size());
+  state_parts.push_back((op.n_taps - 1) * width);
+  op.out = new_tensor(width);
+  ops.push_back(op);
+  return op.out;
+}
+
 TensorId Program::select_rows(TensorId in) {
   const TensorId out = new_tensor(widths[at(in)]);
   ops.push_back(SelectRows{in, out});

@@ -151,6 +151,22 @@ struct ExpertSum {
   TensorId out;
 };
 
+// Causal convolution of each column over the row's own sequence, zeros before its begin:
+// out = bias + the sum over taps of weight * in, the last tap at the row itself.
+// State: the last n_taps - 1 inputs, [n_taps - 1][width], the oldest first.
+struct CausalConv {
+  TensorId in;
+  // in is [b | c | x], what is convolved (and kept) b * x, and out is multiplied by c.
+  bool gated = false;
+  uint32_t state_part = 0;  // index into Program::state_parts
+  uint32_t n_taps = 0;      // 2 to kMaxConvTaps
+  VectorId weight;          // [width][n_taps], the oldest input's first
+  VectorId bias = {};
+  bool silu = false;  // of the sum
+  TensorId out = {};
+};
+inline constexpr uint32_t kMaxConvTaps = 8;
+
 // Keeps only the rows whose logits or hidden states were asked for (Batch::logit_rows, then
 // state_rows); what follows runs on those.
 struct SelectRows {
@@ -167,7 +183,7 @@ struct Head {
 };
 
 using Op = std::variant<Embed, RmsNorm, Linear, RopeAppend, Attention, GatedActivation, Route,
-                        ExpertLinear, ExpertSum, SelectRows, Head>;
+                        ExpertLinear, ExpertSum, CausalConv, SelectRows, Head>;
 
 // What an op multiplies with weights: in [rows, n_in] by each of the matrices.
 struct Product {
@@ -181,8 +197,9 @@ struct Program {
   std::vector<std::vector<float>> vectors;
   std::vector<Rope> ropes;
   std::vector<KvLayer> kv_layers;
-  std::vector<uint32_t> widths;   // of each activation tensor
-  std::vector<uint32_t> n_slots;  // of each; 0: the row is one part
+  std::vector<uint32_t> state_parts;  // f32 numbers of each recurrent op's part of a state
+  std::vector<uint32_t> widths;       // of each activation tensor
+  std::vector<uint32_t> n_slots;      // of each; 0: the row is one part
   std::vector<Op> ops;
   uint32_t n_vocab = 0;  // rows of the head
 
@@ -202,6 +219,7 @@ struct Program {
   TensorId expert_linear(TensorId in, TensorId routes, std::vector<MatrixId> matrices,
                          VectorId bias = {});
   void add_expert_sum(TensorId residual, TensorId in, TensorId routes);
+  TensorId causal_conv(CausalConv op);  // sets op.out and op.state_part
   TensorId select_rows(TensorId in);
   void head(TensorId in, MatrixId matrix, float softcap = 0.0f);
 

@@ -25,6 +25,7 @@ const KernelTable kTable = {
     .clamped_swiglu = clamped_swiglu,
     .route = route,
     .add_scaled = add_scaled,
+    .causal_conv = causal_conv,
     .rope = rope,
     .soft_cap = soft_cap,
     .append_kv = {append_kv_int<KvI16>, append_kv_int<KvI8>, append_kv<KvF16>, append_kv<KvF32>},

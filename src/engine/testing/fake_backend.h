@@ -76,6 +76,10 @@ class FakeBackend final : public ops::Backend {
   void write_page(ops::PageId page, std::span<const uint8_t> bytes) override {
     arena_.write_page(page, bytes);
   }
+  void drop_state(ops::StateSlot) override {}
+  void read_state(ops::StateSlot, std::span<uint8_t>) const override {}
+  void write_state(ops::StateSlot, std::span<const uint8_t>) override {}
+  uint64_t state_bytes() const override { return 0; }
   uint64_t page_bytes() const override { return kv::testing::FakeArena::kPageBytes; }
   uint64_t weight_bytes() const override { return 1; }
   std::string_view name() const override { return "fake"; }

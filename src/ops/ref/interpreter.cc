@@ -270,6 +270,25 @@ class Interpreter {
       for (size_t d = 0; d < out.size(); ++d) out[d] += routes[i / n_used][i % n_used] * in[i][d];
     }
   }
+  void apply(const CausalConv& op) {
+    const Rows& in = tensor(op.in);
+    const size_t width = in[0].size() / (op.gated ? 3 : 1);
+    for (size_t pos = 0; pos < in.size(); ++pos) {
+      std::vector<double> out(width);
+      for (size_t c = 0; c < width; ++c) {
+        double y = op.bias ? static_cast<double>(vec(op.bias)[c]) : 0;
+        for (size_t tap = 0; tap < op.n_taps; ++tap) {
+          if (pos + tap + 1 < op.n_taps) continue;
+          const std::vector<double>& row = in[pos + tap + 1 - op.n_taps];
+          const double x = op.gated ? row[c] * row[2 * width + c] : row[c];
+          y += static_cast<double>(vec(op.weight)[c * op.n_taps + tap]) * x;
+        }
+        if (op.silu) y /= 1 + std::exp(-y);
+        out[c] = op.gated ? y * in[pos][width + c] : y;
+      }
+      tensor(op.out).push_back(std::move(out));
+    }
+  }
   void apply(const SelectRows& op) { tensor(op.out) = tensor(op.in); }
   void apply(const Head& op) {
     logits_ = product(tensor(op.in), op.matrix);

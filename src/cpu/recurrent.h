@@ -1,0 +1,67 @@
+// Recurrent layers on the CPU: where states lie, and the ops of a step that read and write them. A
+// thread walks all rows of one sequence for a few columns, by the recurrence itself, so bits do not
+// depend on how a sequence is cut into steps (docs/determinism.md).
+#pragma once
+
+#include <atomic>
+#include <span>
+#include <vector>
+
+#include "cpu/memory.h"
+#include "cpu/plan.h"
+#include "cpu/thread_pool.h"
+#include "ops/batch.h"
+#include "ops/program.h"
+
+namespace tempo9::cpu {
+
+// The memory of all slots. Reserved address space: touched when a state is written, and given back
+// by drop().
+class StateArena {
+ public:
+  // Errors: kResourceExhausted.
+  Status reserve(const ops::Program& program, uint32_t n_slots);
+
+  size_t bytes() const { return bytes_; }  // of a slot
+  float* part(ops::StateSlot slot, uint32_t state_part) const {
+    return reinterpret_cast<float*>(memory_.data() + slot * bytes_ + offsets_[state_part]);
+  }
+  void drop(ops::StateSlot slot) { memory_.release(slot * bytes_, bytes_); }
+  void read(ops::StateSlot slot, std::span<uint8_t> out) const;
+  void write(ops::StateSlot slot, std::span<const uint8_t> bytes);
+
+ private:
+  Memory memory_;
+  size_t bytes_ = 0;
+  std::vector<size_t> offsets_;  // by state part
+};
+
+// The ops of a step that are recurrent. Threads: as the backend's step.
+class Recurrent {
+ public:
+  Recurrent(const KernelTable& kernels, ThreadPool& pool, const std::atomic<bool>& interrupted)
+      : kernels_(kernels), pool_(pool), interrupted_(interrupted) {}
+
+  // Errors: kResourceExhausted.
+  Status load(const ops::Program& program, uint32_t n_slots);
+  StateArena& arena() { return arena_; }
+  const StateArena& arena() const { return arena_; }
+
+  // Of all rows. program and plan are load()'s program and its activations.
+  void run(const ops::CausalConv& op, size_t op_index, const ops::Program& program,
+           const Plan& plan, const ops::Batch& batch);
+
+ private:
+  // Of the sequence: where a part of its states goes, from offset on.
+  std::span<const StateTarget> targets(const ops::BatchSequence& sequence, uint32_t state_part,
+                                       size_t offset, uint32_t thread);
+
+  const KernelTable& kernels_;
+  ThreadPool& pool_;
+  const std::atomic<bool>& interrupted_;
+  StateArena arena_;
+  std::vector<std::vector<float>> conv_weights_;   // by op, [n_taps][width]
+  std::vector<std::vector<StateTarget>> targets_;  // by thread
+};
+
+}  // namespace tempo9::cpu
