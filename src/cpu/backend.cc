@@ -98,7 +98,11 @@ class CpuBackend final : public ops::Backend {
   void run(const ops::Route& op);
   void run(const ops::ExpertLinear& op);
   void run(const ops::ExpertSum& op);
+  void run(const ops::ReluSquared& op);
   void run(const ops::CausalConv& op);
+  void run(const ops::GatedDelta& op);
+  void run(const ops::Mamba2Scan& op);
+  void run(const ops::GatedNorm& op);
   void run(const ops::SelectRows& op);
   void run(const ops::Head& op);
 
@@ -160,7 +164,7 @@ Status CpuBackend::load() {
     chunks_[i] = plan_chunks(weights);
   }
   T9_TRY(experts_.load(program_, weights_, options_.max_rows));
-  T9_TRY(recurrent_.load(program_, options_.max_states));
+  T9_TRY(recurrent_.load(program_, options_.max_rows, options_.max_states));
   T9_TRY(plan_scratch());
   T9_TRY(logits_,
          Memory::reserve(size_t{options_.max_logit_rows} * program_.n_vocab * sizeof(float)));
@@ -450,6 +454,40 @@ void CpuBackend::run(const ops::CausalConv& op) {
   quantize_rows(tensor(op.out));
 }
 
+void CpuBackend::run(const ops::GatedDelta& op) {
+  recurrent_.run(op, program_, plan_, *batch_);
+  quantize_rows(tensor(op.out));
+}
+
+void CpuBackend::run(const ops::Mamba2Scan& op) {
+  recurrent_.run(op, program_, plan_, *batch_);
+  quantize_rows(tensor(op.out));
+}
+
+void CpuBackend::run(const ops::GatedNorm& op) {
+  const Activation &in = tensor(op.in), &gate = tensor(op.gate), &out = tensor(op.out);
+  const size_t n_weights = program_.vectors[at(op.weight)].size();
+  pool_.run(n_rows_, 2, [&](uint32_t begin, uint32_t end, uint32_t) {
+    for (uint32_t r = begin; r < end; ++r) {
+      for (uint32_t i = 0; i < out.width; i += op.group_width) {
+        kernels_.gated_rms_norm(row(in, r) + i, row(gate, r) + i, vector(op.weight) + i % n_weights,
+                                op.group_width, op.eps, op.gate_first, row(out, r) + i);
+      }
+      quantize(out, r);
+    }
+  });
+}
+
+void CpuBackend::run(const ops::ReluSquared& op) {
+  const Activation &in = tensor(op.in), &out = tensor(op.out);
+  pool_.run(n_rows_ * std::max(1u, in.n_slots), 2, [&](uint32_t begin, uint32_t end, uint32_t) {
+    for (uint32_t r = begin; r < end; ++r) {
+      kernels_.relu_squared(row(in, r), out.width, row(out, r));
+      quantize(out, r);
+    }
+  });
+}
+
 void CpuBackend::run(const ops::GatedActivation& op) {
   const Activation &in = tensor(op.in), &out = tensor(op.out);
   const auto activate = op.kind == ops::Activation::kSilu       ? kernels_.silu_mul
@@ -473,7 +511,8 @@ void CpuBackend::run(const ops::ExpertLinear& op) {
 }
 
 void CpuBackend::run(const ops::ExpertSum& op) {
-  experts_.sum(tensor(op.in), tensor(op.routes), tensor(op.out), n_rows_);
+  experts_.sum(tensor(op.in), tensor(op.routes), tensor(op.out), n_rows_, op.add);
+  if (!op.add) quantize_rows(tensor(op.out));
 }
 
 void CpuBackend::run(const ops::SelectRows& op) {

@@ -43,15 +43,32 @@ class Recurrent {
       : kernels_(kernels), pool_(pool), interrupted_(interrupted) {}
 
   // Errors: kResourceExhausted.
-  Status load(const ops::Program& program, uint32_t n_slots);
+  Status load(const ops::Program& program, uint32_t max_rows, uint32_t n_slots);
   StateArena& arena() { return arena_; }
   const StateArena& arena() const { return arena_; }
 
   // Of all rows. program and plan are load()'s program and its activations.
   void run(const ops::CausalConv& op, size_t op_index, const ops::Program& program,
            const Plan& plan, const ops::Batch& batch);
+  void run(const ops::GatedDelta& op, const ops::Program& program, const Plan& plan,
+           const ops::Batch& batch);
+  void run(const ops::Mamba2Scan& op, const ops::Program& program, const Plan& plan,
+           const ops::Batch& batch);
 
  private:
+  // One head of one sequence, some columns of its state.
+  struct Walk {
+    const ops::BatchSequence& sequence;
+    uint32_t head, column_begin, column_end;
+    uint32_t thread;
+  };
+  // Calls fn(const Walk&) for all heads and columns of all sequences, in any order.
+  template <typename Fn>
+  void each_walk(const ops::Batch& batch, uint32_t n_heads, uint32_t n_columns, Fn fn);
+  // Calls fn(first row, rows, state before them or null, where the state behind them goes), row
+  // after row, cut where the sequence asks for its state.
+  template <typename Fn>
+  void each_piece(const Walk& walk, uint32_t state_part, uint32_t d_in, uint32_t n_columns, Fn fn);
   // Of the sequence: where a part of its states goes, from offset on.
   std::span<const StateTarget> targets(const ops::BatchSequence& sequence, uint32_t state_part,
                                        size_t offset, uint32_t thread);
@@ -62,6 +79,10 @@ class Recurrent {
   StateArena arena_;
   std::vector<std::vector<float>> conv_weights_;   // by op, [n_taps][width]
   std::vector<std::vector<StateTarget>> targets_;  // by thread
+  std::vector<float> gates_;  // of the op that runs, [n_rows][what its rows' heads take]
+  // By thread: a head's state that nobody asked for.
+  Memory unwanted_;
+  size_t unwanted_floats_ = 0;
 };
 
 }  // namespace tempo9::cpu

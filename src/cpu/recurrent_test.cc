@@ -16,14 +16,15 @@ namespace {
 
 constexpr uint32_t kVocab = 50;
 
-// Two recurrent layers, of a width that no vector divides: a gated convolution of three taps, and
-// one of four with bias and SiLU; a quantised product behind each.
+// Recurrent layers of a width that no vector divides: a gated convolution of three taps, and one of
+// four with bias and SiLU; then Gated DeltaNets, of both ways to pair heads, and a Mamba2, whose
+// states are cut off in the last tile. A quantised product behind each.
 struct RecurrentToy {
   ops::Program program;
   std::vector<std::vector<uint8_t>> bytes;
 
   explicit RecurrentToy(DType type = DType::kF32, uint32_t width = 96) {
-    bytes.reserve(16);
+    bytes.reserve(32);
     const auto matrix = [&](uint32_t n_in, uint32_t n_out, DType t) {
       const auto size = 1.0f / std::sqrt(static_cast<float>(n_in));
       bytes.push_back(random_weights(t, n_in, n_out, size, static_cast<uint32_t>(bytes.size())));
@@ -49,6 +50,52 @@ struct RecurrentToy {
                                             .bias = vector(width),
                                             .silu = true});
     program.add_linear(x, plain, matrix(width, width, type));
+    const auto above_zero = [&](size_t n, float sign) {
+      std::vector<float> values(n);
+      for (float& value : values) value = sign * std::exp(normal(random));
+      return program.add_vector(values);
+    };
+    const auto norm = [&] { return program.rms_norm(x, ones, 1e-5f); };
+    constexpr uint32_t kKeys = 2, kHeads = 6, kKey = 20, kValue = 40;
+    for (const bool tiled : {false, true}) {
+      const auto h = norm();
+      const auto out = program.gated_delta(
+          {.qkv =
+               program.linear(h, {matrix(width, 2 * kKeys * kKey + kHeads * kValue, DType::kF32)}),
+           .beta_alpha = program.linear(h, {matrix(width, 2 * kHeads, DType::kF32)}),
+           .interleaved = !tiled,
+           .tiled = tiled,
+           .n_key_heads = kKeys,
+           .key_dim = kKey,
+           .n_value_heads = kHeads,
+           .value_dim = kValue,
+           .a = above_zero(kHeads, -0.3f),
+           .dt_bias = vector(kHeads)});
+      const auto gate = program.linear(h, {matrix(width, kHeads * kValue, DType::kF32)});
+      const auto normed = program.gated_norm(
+          {.in = out, .gate = gate, .weight = vector(kValue), .group_width = kValue, .eps = 1e-5f});
+      program.add_linear(x, normed, matrix(kHeads * kValue, width, DType::kF32));
+    }
+    const auto h = norm();
+    const auto scanned = program.mamba2_scan(
+        {.xbc = program.linear(h, {matrix(width, kHeads * kValue + 4 * kKey, DType::kF32)}),
+         .dt = program.linear(h, {matrix(width, kHeads, DType::kF32)}),
+         .n_heads = kHeads,
+         .head_dim = kValue,
+         .n_groups = 2,
+         .state_dim = kKey,
+         .a = above_zero(kHeads, -0.3f),
+         .dt_bias = vector(kHeads),
+         .d = vector(kHeads)});
+    const auto gate = program.linear(h, {matrix(width, kHeads * kValue, DType::kF32)});
+    const auto normed = program.gated_norm({.in = scanned,
+                                            .gate = gate,
+                                            .weight = vector(kHeads * kValue),
+                                            .group_width = kHeads * kValue / 2,
+                                            .eps = 1e-5f,
+                                            .gate_first = true});
+    const auto inner = program.linear(normed, {matrix(kHeads * kValue, 64, DType::kF32)});
+    program.add_linear(x, program.relu_squared(inner), matrix(64, width, type));
     program.head(program.rms_norm(program.select_rows(x), ones, 1e-5f),
                  matrix(width, kVocab, DType::kF32));
   }
