@@ -135,7 +135,9 @@ uint64_t memory_cap(const EngineOptions& options) {
 
 MemoryNeed memory_need(const ops::Program& program, ops::KvType kv_type, uint32_t step_tokens) {
   return {.weight_bytes = cpu::packed_weight_bytes(program),
-          .cache = {.classes = page_classes(program, kv_type), .step_tokens = step_tokens}};
+          .cache = {.classes = page_classes(program, kv_type),
+                    .step_tokens = step_tokens,
+                    .state_bytes = cpu::state_bytes(program)}};
 }
 
 Result<MemoryBudget> budget_of(const ops::Program& program, uint32_t declared,
@@ -239,6 +241,7 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   backend_options.max_rows = parts.loop.limits.max_rows;
   backend_options.max_logit_rows = parts.loop.limits.max_logit_rows;
   backend_options.max_pages = capacity.cache.n_pages;
+  backend_options.max_states = capacity.cache.n_states;
   backend_options.kv_type = kv_type;
   backend_options.isa = options.isa;
   backend_options.packed_file = options.packed_path;
