@@ -99,17 +99,33 @@ class CpuBackend final : public ops::Backend {
   void run(const ops::ExpertLinear& op);
   void run(const ops::ExpertSum& op);
   void run(const ops::ReluSquared& op);
-  void run(const ops::CausalConv& op);
-  void run(const ops::GatedDelta& op);
-  void run(const ops::Mamba2Scan& op);
-  void run(const ops::GatedNorm& op);
+  void run(const ops::CausalConv& op) { recurrent_.run(op, *batch_); }
+  void run(const ops::GatedDelta& op) { recurrent_.run(op, *batch_); }
+  void run(const ops::Mamba2Scan& op) { recurrent_.run(op, *batch_); }
+  void run(const ops::GatedNorm& op) { recurrent_.run(op, *batch_); }
   void run(const ops::SelectRows& op);
   void run(const ops::Head& op);
 
   // out (+)= W x for all chunks.
   void product(const std::vector<Chunk>& chunks, const Activation& x, LinearArgs args);
-  void quantize(const Activation& x, uint32_t row) const;
-  void quantize_rows(const Activation& x);  // all, where they are wanted quantised
+  void quantize(const Activation& x, uint32_t r) const { quantize_row(kernels_, x, r); }
+  void quantize_rows(const Activation& x) {
+    if (x.quantized) each_row(n_rows_, [&](uint32_t r) { quantize(x, r); });
+  }
+  template <typename Fn>
+  void each_row(uint32_t n_rows, Fn fn) {
+    pool_.run(n_rows, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
+      for (uint32_t r = begin; r < end; ++r) fn(r);
+    });
+  }
+  // fn(row of in, row of out) for all rows, and their slots.
+  template <typename Fn>
+  void each_row(const Activation& in, const Activation& out, Fn fn) {
+    each_row(n_rows_ * std::max(1u, in.n_slots), [&](uint32_t r) {
+      fn(row(in, r), row(out, r));
+      quantize(out, r);
+    });
+  }
   Activation& tensor(ops::TensorId id) { return plan_.activations[at(id)]; }
   const float* vector(ops::VectorId id) const {
     return id ? program_.vectors[at(id)].data() : nullptr;
@@ -164,7 +180,7 @@ Status CpuBackend::load() {
     chunks_[i] = plan_chunks(weights);
   }
   T9_TRY(experts_.load(program_, weights_, options_.max_rows));
-  T9_TRY(recurrent_.load(program_, options_.max_rows, options_.max_states));
+  T9_TRY(recurrent_.load(program_, plan_, options_.max_rows, options_.max_states));
   T9_TRY(plan_scratch());
   T9_TRY(logits_,
          Memory::reserve(size_t{options_.max_logit_rows} * program_.n_vocab * sizeof(float)));
@@ -214,12 +230,10 @@ void CpuBackend::lay_out_rows(const ops::Batch& batch) {
   std::reverse(runs_.begin(), runs_.end());
   for (size_t r = 0; r < program_.ropes.size(); ++r) {
     const size_t n = program_.ropes[r].inv_freq.size();
-    pool_.run(n_rows_, 16, [&](uint32_t begin, uint32_t end, uint32_t) {
-      for (uint32_t i = begin; i < end; ++i) {
-        rope_angles(program_.ropes[r], row_position_[i], cosines_[r].data() + n * i,
-                    sines_[r].data() + n * i);
-        q_factors_[r][i] = q_factor(program_.ropes[r], row_position_[i]);
-      }
+    each_row(n_rows_, [&](uint32_t i) {
+      rope_angles(program_.ropes[r], row_position_[i], cosines_[r].data() + n * i,
+                  sines_[r].data() + n * i);
+      q_factors_[r][i] = q_factor(program_.ropes[r], row_position_[i]);
     });
   }
 }
@@ -256,38 +270,20 @@ Result<std::span<const float>> CpuBackend::step(const ops::Batch& batch) {
                                 batch.logit_rows.size() * program_.n_vocab);
 }
 
-void CpuBackend::quantize(const Activation& x, uint32_t r) const {
-  if (!x.quantized) return;
-  const QuantRows& q = x.quant;
-  kernels_.quantize_row(row(x, r), x.width, q.blocks + size_t{r} * q.n_blocks, q.row_scale + r);
-}
-
-void CpuBackend::quantize_rows(const Activation& x) {
-  if (!x.quantized) return;
-  pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
-    for (uint32_t r = begin; r < end; ++r) quantize(x, r);
-  });
-}
-
 void CpuBackend::run(const ops::Embed& op) {
   const Activation& out = tensor(op.out);
-  pool_.run(n_rows_, 16, [&](uint32_t begin, uint32_t end, uint32_t) {
-    for (uint32_t r = begin; r < end; ++r) {
-      float* x = row(out, r);
-      read_row(weights_[at(op.table)], static_cast<uint32_t>(batch_->tokens[r]), x);
-      for (uint32_t i = 0; op.scale != 1.0f && i < out.width; ++i) x[i] *= op.scale;
-      quantize(out, r);
-    }
+  each_row(n_rows_, [&](uint32_t r) {
+    float* x = row(out, r);
+    read_row(weights_[at(op.table)], static_cast<uint32_t>(batch_->tokens[r]), x);
+    for (uint32_t i = 0; op.scale != 1.0f && i < out.width; ++i) x[i] *= op.scale;
+    quantize(out, r);
   });
 }
 
 void CpuBackend::run(const ops::RmsNorm& op) {
-  const Activation &in = tensor(op.in), &out = tensor(op.out);
-  pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
-    for (uint32_t r = begin; r < end; ++r) {
-      kernels_.rms_norm(row(in, r), vector(op.weight), in.width, op.eps, row(out, r), op.add);
-      quantize(out, r);
-    }
+  const Activation& in = tensor(op.in);
+  each_row(in, tensor(op.out), [&](float* x, float* y) {
+    kernels_.rms_norm(x, vector(op.weight), in.width, op.eps, y, op.add);
   });
 }
 
@@ -299,6 +295,7 @@ void CpuBackend::run(const ops::Linear& op) {
   args.bias = vector(op.bias);
   args.add = op.add;
   product(chunks_[op_index_], tensor(op.in), args);
+  quantize_rows(out);  // here, since several threads give a row its columns
 }
 
 void CpuBackend::run(const ops::Head& op) {
@@ -309,9 +306,8 @@ void CpuBackend::run(const ops::Head& op) {
   product(chunks_[op_index_], tensor(op.in), args);
   if (op.softcap > 0) {
     pool_.run(n_rows_, 1, [&](uint32_t begin, uint32_t end, uint32_t) {
-      for (uint32_t r = begin; r < end; ++r) {
+      for (uint32_t r = begin; r < end; ++r)
         kernels_.soft_cap(args.out + size_t{r} * program_.n_vocab, program_.n_vocab, op.softcap);
-      }
     });
   }
 }
@@ -449,56 +445,18 @@ void CpuBackend::run(const ops::Attention& op) {
   quantize_rows(out);
 }
 
-void CpuBackend::run(const ops::CausalConv& op) {
-  recurrent_.run(op, op_index_, program_, plan_, *batch_);
-  quantize_rows(tensor(op.out));
-}
-
-void CpuBackend::run(const ops::GatedDelta& op) {
-  recurrent_.run(op, program_, plan_, *batch_);
-  quantize_rows(tensor(op.out));
-}
-
-void CpuBackend::run(const ops::Mamba2Scan& op) {
-  recurrent_.run(op, program_, plan_, *batch_);
-  quantize_rows(tensor(op.out));
-}
-
-void CpuBackend::run(const ops::GatedNorm& op) {
-  const Activation &in = tensor(op.in), &gate = tensor(op.gate), &out = tensor(op.out);
-  const size_t n_weights = program_.vectors[at(op.weight)].size();
-  pool_.run(n_rows_, 2, [&](uint32_t begin, uint32_t end, uint32_t) {
-    for (uint32_t r = begin; r < end; ++r) {
-      for (uint32_t i = 0; i < out.width; i += op.group_width) {
-        kernels_.gated_rms_norm(row(in, r) + i, row(gate, r) + i, vector(op.weight) + i % n_weights,
-                                op.group_width, op.eps, op.gate_first, row(out, r) + i);
-      }
-      quantize(out, r);
-    }
-  });
-}
-
-void CpuBackend::run(const ops::ReluSquared& op) {
-  const Activation &in = tensor(op.in), &out = tensor(op.out);
-  pool_.run(n_rows_ * std::max(1u, in.n_slots), 2, [&](uint32_t begin, uint32_t end, uint32_t) {
-    for (uint32_t r = begin; r < end; ++r) {
-      kernels_.relu_squared(row(in, r), out.width, row(out, r));
-      quantize(out, r);
-    }
-  });
-}
-
 void CpuBackend::run(const ops::GatedActivation& op) {
-  const Activation &in = tensor(op.in), &out = tensor(op.out);
+  const Activation& out = tensor(op.out);
   const auto activate = op.kind == ops::Activation::kSilu       ? kernels_.silu_mul
                         : op.kind == ops::Activation::kGeluTanh ? kernels_.gelu_mul
                                                                 : kernels_.clamped_swiglu;
-  pool_.run(n_rows_ * std::max(1u, in.n_slots), 2, [&](uint32_t begin, uint32_t end, uint32_t) {
-    for (uint32_t r = begin; r < end; ++r) {
-      activate(row(in, r), row(in, r) + out.width, out.width, row(out, r));
-      quantize(out, r);
-    }
-  });
+  each_row(tensor(op.in), out,
+           [&](float* x, float* y) { activate(x, x + out.width, out.width, y); });
+}
+
+void CpuBackend::run(const ops::ReluSquared& op) {
+  const Activation& in = tensor(op.in);
+  each_row(in, tensor(op.out), [&](float* x, float* y) { kernels_.relu_squared(x, in.width, y); });
 }
 
 void CpuBackend::run(const ops::Route& op) {

@@ -53,11 +53,9 @@ void mark_quantized(const ops::Program& program, const std::vector<Weight>& weig
         out[static_cast<size_t>(product->in.index)].quantized = true;
     }
   }
-  // A product's columns come from several threads, so it cannot quantise its rows.
+  // What experts give is in places, not rows.
   for (const ops::Op& op : program.ops) {
-    const auto* linear = std::get_if<ops::Linear>(&op);
     const auto* experts = std::get_if<ops::ExpertLinear>(&op);
-    T9_CHECK(linear == nullptr || !out[static_cast<size_t>(linear->out.index)].quantized);
     T9_CHECK(experts == nullptr || !out[static_cast<size_t>(experts->out.index)].quantized);
   }
 }
@@ -88,6 +86,12 @@ void place(Activation& a, uint8_t* at, size_t n_rows) {
 }
 
 }  // namespace
+
+void quantize_row(const KernelTable& kernels, const Activation& x, size_t r) {
+  if (!x.quantized) return;
+  const QuantRows& q = x.quant;
+  kernels.quantize_row(x.data + r * x.width, x.width, q.blocks + r * q.n_blocks, q.row_scale + r);
+}
 
 Result<Plan> plan_activations(const ops::Program& program, const std::vector<Weight>& weights,
                               uint32_t max_rows) {

@@ -44,17 +44,21 @@ void StateArena::write(ops::StateSlot slot, std::span<const uint8_t> bytes) {
   std::memcpy(memory_.data() + slot * bytes_, bytes.data(), bytes_);
 }
 
-Status Recurrent::load(const ops::Program& program, uint32_t max_rows, uint32_t n_slots) {
-  conv_weights_.resize(program.ops.size());
-  for (size_t i = 0; i < program.ops.size(); ++i) {
-    const auto* conv = std::get_if<ops::CausalConv>(&program.ops[i]);
+Status Recurrent::load(const ops::Program& program, const Plan& plan, uint32_t max_rows,
+                       uint32_t n_slots) {
+  program_ = &program;
+  plan_ = &plan;
+  conv_weights_.resize(program.state_parts.size());
+  for (const ops::Op& op : program.ops) {
+    const auto* conv = std::get_if<ops::CausalConv>(&op);
     if (conv == nullptr) continue;
-    const std::vector<float>& weight = program.vectors[static_cast<size_t>(conv->weight.index)];
+    const std::vector<float>& weight = vector(conv->weight);
     const size_t width = weight.size() / conv->n_taps;
-    conv_weights_[i].resize(weight.size());
+    std::vector<float>& by_tap = conv_weights_[conv->state_part];
+    by_tap.resize(weight.size());
     for (size_t c = 0; c < width; ++c) {
       for (size_t tap = 0; tap < conv->n_taps; ++tap)
-        conv_weights_[i][tap * width + c] = weight[c * conv->n_taps + tap];
+        by_tap[tap * width + c] = weight[c * conv->n_taps + tap];
     }
   }
   targets_.resize(pool_.size());
@@ -84,13 +88,11 @@ std::span<const StateTarget> Recurrent::targets(const ops::BatchSequence& sequen
   return out;
 }
 
-void Recurrent::run(const ops::CausalConv& op, size_t op_index, const ops::Program& program,
-                    const Plan& plan, const ops::Batch& batch) {
-  const Activation& in = plan.activations[static_cast<size_t>(op.in.index)];
-  const Activation& out = plan.activations[static_cast<size_t>(op.out.index)];
+void Recurrent::run(const ops::CausalConv& op, const ops::Batch& batch) {
+  const Activation& in = tensor(op.in);
+  const Activation& out = tensor(op.out);
   const uint32_t width = out.width, n_blocks = (width + kConvColumns - 1) / kConvColumns;
-  const float* bias =
-      op.bias ? program.vectors[static_cast<size_t>(op.bias.index)].data() : nullptr;
+  const float* bias = op.bias ? vector(op.bias).data() : nullptr;
   const auto n_items = static_cast<uint32_t>(batch.sequences.size()) * n_blocks;
   pool_.run(n_items, 1, [&](uint32_t begin, uint32_t end, uint32_t thread) {
     for (uint32_t item = begin; item < end && !interrupted_; ++item) {
@@ -108,7 +110,7 @@ void Recurrent::run(const ops::CausalConv& op, size_t op_index, const ops::Progr
           args.in += size_t{2} * width;
         }
         args.in_stride = in.width;
-        args.weight = conv_weights_[op_index].data() + column;
+        args.weight = conv_weights_[op.state_part].data() + column;
         args.weight_stride = args.state_stride = width;
         args.bias = bias ? bias + column : nullptr;
         args.silu = op.silu;
@@ -125,6 +127,7 @@ void Recurrent::run(const ops::CausalConv& op, size_t op_index, const ops::Progr
       }
     }
   });
+  quantize_rows(out, batch);
 }
 
 template <typename Fn>
@@ -172,11 +175,10 @@ void Recurrent::each_piece(const Walk& walk, uint32_t state_part, uint32_t d_in,
   }
 }
 
-void Recurrent::run(const ops::GatedDelta& op, const ops::Program& program, const Plan& plan,
-                    const ops::Batch& batch) {
-  const Activation& qkv = plan.activations[static_cast<size_t>(op.qkv.index)];
-  const Activation& raw = plan.activations[static_cast<size_t>(op.beta_alpha.index)];
-  const Activation& out = plan.activations[static_cast<size_t>(op.out.index)];
+void Recurrent::run(const ops::GatedDelta& op, const ops::Batch& batch) {
+  const Activation& qkv = tensor(op.qkv);
+  const Activation& raw = tensor(op.beta_alpha);
+  const Activation& out = tensor(op.out);
   const uint32_t n_heads = op.n_value_heads, shared = n_heads / op.n_key_heads;
   const size_t k_offset = size_t{op.n_key_heads} * op.key_dim,
                n_gates = op.n_key_heads + 2 * n_heads;
@@ -188,8 +190,8 @@ void Recurrent::run(const ops::GatedDelta& op, const ops::Program& program, cons
   gates.n_value_heads = n_heads;
   gates.n_run = op.interleaved ? shared : n_heads;
   gates.run_stride = 2 * gates.n_run;
-  gates.a = program.vectors[static_cast<size_t>(op.a.index)].data();
-  gates.dt_bias = program.vectors[static_cast<size_t>(op.dt_bias.index)].data();
+  gates.a = vector(op.a).data();
+  gates.dt_bias = vector(op.dt_bias).data();
   pool_.run(static_cast<uint32_t>(batch.tokens.size()), 4,
             [&](uint32_t begin, uint32_t end, uint32_t) {
               for (uint32_t r = begin; r < end; ++r) {
@@ -231,24 +233,21 @@ void Recurrent::run(const ops::GatedDelta& op, const ops::Program& program, cons
                  kernels_.delta_rule(args);
                });
   });
+  quantize_rows(out, batch);
 }
 
-void Recurrent::run(const ops::Mamba2Scan& op, const ops::Program& program, const Plan& plan,
-                    const ops::Batch& batch) {
-  const Activation& xbc = plan.activations[static_cast<size_t>(op.xbc.index)];
-  const Activation& dt = plan.activations[static_cast<size_t>(op.dt.index)];
-  const Activation& out = plan.activations[static_cast<size_t>(op.out.index)];
-  const auto vector = [&](ops::VectorId id) {
-    return program.vectors[static_cast<size_t>(id.index)].data();
-  };
+void Recurrent::run(const ops::Mamba2Scan& op, const ops::Batch& batch) {
+  const Activation& xbc = tensor(op.xbc);
+  const Activation& dt = tensor(op.dt);
+  const Activation& out = tensor(op.out);
   const size_t n_gates = 2 * size_t{op.n_heads};
   pool_.run(static_cast<uint32_t>(batch.tokens.size()), 16,
             [&](uint32_t begin, uint32_t end, uint32_t) {
               for (uint32_t r = begin; r < end; ++r) {
                 ScanGatesArgs gates;
                 gates.dt = dt.data + size_t{r} * dt.width;
-                gates.dt_bias = vector(op.dt_bias);
-                gates.a = vector(op.a);
+                gates.dt_bias = vector(op.dt_bias).data();
+                gates.a = vector(op.a).data();
                 gates.n_heads = op.n_heads;
                 gates.step = gates_.data() + r * n_gates;
                 gates.decay = gates.step + op.n_heads;
@@ -282,6 +281,31 @@ void Recurrent::run(const ops::Mamba2Scan& op, const ops::Program& program, cons
                  kernels_.selective_scan(args);
                });
   });
+  quantize_rows(out, batch);
+}
+
+void Recurrent::run(const ops::GatedNorm& op, const ops::Batch& batch) {
+  const Activation &in = tensor(op.in), &gate = tensor(op.gate), &out = tensor(op.out);
+  const std::vector<float>& weight = vector(op.weight);
+  const auto n_rows = static_cast<uint32_t>(batch.tokens.size());
+  pool_.run(n_rows, 2, [&](uint32_t begin, uint32_t end, uint32_t) {
+    for (size_t r = begin; r < end; ++r) {
+      for (size_t i = 0; i < out.width; i += op.group_width) {
+        const size_t at = r * out.width + i;
+        kernels_.gated_rms_norm(in.data + at, gate.data + at, weight.data() + i % weight.size(),
+                                op.group_width, op.eps, op.gate_first, out.data + at);
+      }
+      quantize_row(kernels_, out, r);
+    }
+  });
+}
+
+void Recurrent::quantize_rows(const Activation& x, const ops::Batch& batch) {
+  if (!x.quantized) return;
+  pool_.run(static_cast<uint32_t>(batch.tokens.size()), 4,
+            [&](uint32_t begin, uint32_t end, uint32_t) {
+              for (uint32_t r = begin; r < end; ++r) quantize_row(kernels_, x, r);
+            });
 }
 
 }  // namespace tempo9::cpu

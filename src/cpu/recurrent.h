@@ -42,18 +42,16 @@ class Recurrent {
   Recurrent(const KernelTable& kernels, ThreadPool& pool, const std::atomic<bool>& interrupted)
       : kernels_(kernels), pool_(pool), interrupted_(interrupted) {}
 
-  // Errors: kResourceExhausted.
-  Status load(const ops::Program& program, uint32_t max_rows, uint32_t n_slots);
+  // Both outlive the object. Errors: kResourceExhausted.
+  Status load(const ops::Program& program, const Plan& plan, uint32_t max_rows, uint32_t n_slots);
   StateArena& arena() { return arena_; }
   const StateArena& arena() const { return arena_; }
 
-  // Of all rows. program and plan are load()'s program and its activations.
-  void run(const ops::CausalConv& op, size_t op_index, const ops::Program& program,
-           const Plan& plan, const ops::Batch& batch);
-  void run(const ops::GatedDelta& op, const ops::Program& program, const Plan& plan,
-           const ops::Batch& batch);
-  void run(const ops::Mamba2Scan& op, const ops::Program& program, const Plan& plan,
-           const ops::Batch& batch);
+  // Of all rows.
+  void run(const ops::CausalConv& op, const ops::Batch& batch);
+  void run(const ops::GatedDelta& op, const ops::Batch& batch);
+  void run(const ops::Mamba2Scan& op, const ops::Batch& batch);
+  void run(const ops::GatedNorm& op, const ops::Batch& batch);
 
  private:
   // One head of one sequence, some columns of its state.
@@ -69,6 +67,13 @@ class Recurrent {
   // after row, cut where the sequence asks for its state.
   template <typename Fn>
   void each_piece(const Walk& walk, uint32_t state_part, uint32_t d_in, uint32_t n_columns, Fn fn);
+  const Activation& tensor(ops::TensorId id) const {
+    return plan_->activations[static_cast<size_t>(id.index)];
+  }
+  const std::vector<float>& vector(ops::VectorId id) const {
+    return program_->vectors[static_cast<size_t>(id.index)];
+  }
+  void quantize_rows(const Activation& x, const ops::Batch& batch);
   // Of the sequence: where a part of its states goes, from offset on.
   std::span<const StateTarget> targets(const ops::BatchSequence& sequence, uint32_t state_part,
                                        size_t offset, uint32_t thread);
@@ -76,8 +81,10 @@ class Recurrent {
   const KernelTable& kernels_;
   ThreadPool& pool_;
   const std::atomic<bool>& interrupted_;
+  const ops::Program* program_ = nullptr;
+  const Plan* plan_ = nullptr;
   StateArena arena_;
-  std::vector<std::vector<float>> conv_weights_;   // by op, [n_taps][width]
+  std::vector<std::vector<float>> conv_weights_;   // by state part, [n_taps][width]
   std::vector<std::vector<StateTarget>> targets_;  // by thread
   std::vector<float> gates_;  // of the op that runs, [n_rows][what its rows' heads take]
   // By thread: a head's state that nobody asked for.
