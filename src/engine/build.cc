@@ -155,11 +155,13 @@ Result<MemoryBudget> budget_of(const ops::Program& program, uint32_t declared,
   return budget;
 }
 
-// Pages on disk, if they are wanted and the folder can be used; else null, and the reason is
-// logged.
-std::unique_ptr<kv::DiskTier> open_disk(const EngineOptions& options, const ops::Program& program,
-                                        const ops::Backend& backend,
-                                        const Result<std::string>& file_hash) {
+// Pages on disk (and states, where layers are recurrent), if they are wanted and the folder can be
+// used; else null, and the reason is logged.
+struct Disk {
+  std::unique_ptr<kv::DiskTier> pages, states;
+};
+Disk open_disk(const EngineOptions& options, const ops::Program& program,
+               const ops::Backend& backend, const Result<std::string>& file_hash) {
   const auto give_up = [&](const Error& error) {
     if (options.log) {
       options.log(
@@ -167,17 +169,30 @@ std::unique_ptr<kv::DiskTier> open_disk(const EngineOptions& options, const ops:
                       "AS_KV_OFFLOAD=0 turns it off)",
                       error.message));
     }
-    return nullptr;
+    return Disk{};
   };
   if (!file_hash) return give_up(file_hash.error());
-  auto store = kv::DiskStore::open(
-      {.folder = options.kv_folder,
-       .cap_bytes = options.kv_disk_bytes,
-       .identity = fmt::format("{} {} {} {} {}", *file_hash, hash_ropes(program.ropes),
-                               options.kv_type, backend.page_bytes(), backend.numerics()),
-       .page_bytes = backend.page_bytes()});
-  if (!store) return give_up(store.error());
-  return std::make_unique<kv::DiskTier>(*std::move(store), backend.page_bytes(), options.log);
+  const std::string identity =
+      fmt::format("{} {} {} {} {}", *file_hash, hash_ropes(program.ropes), options.kv_type,
+                  backend.page_bytes(), backend.numerics());
+  const auto open = [&](const std::string& name, uint64_t n_bytes) {
+    return kv::DiskStore::open({.folder = options.kv_folder,
+                                .cap_bytes = options.kv_disk_bytes,
+                                .identity = name,
+                                .page_bytes = n_bytes});
+  };
+  Disk disk;
+  auto pages = open(identity, backend.page_bytes());
+  if (!pages) return give_up(pages.error());
+  disk.pages = std::make_unique<kv::DiskTier>(*std::move(pages), backend.page_bytes(), options.log);
+  const uint64_t state_bytes = backend.state_bytes();
+  if (state_bytes == 0) return disk;
+  auto states = open(fmt::format("{} states {}", identity, state_bytes), state_bytes);
+  if (!states) return give_up(states.error());
+  disk.states =
+      std::make_unique<kv::DiskTier>(*std::move(states), state_bytes, options.log,
+                                     /*retry_time=*/std::chrono::minutes(1), /*is_chain=*/false);
+  return disk;
 }
 
 }  // namespace
@@ -259,10 +274,13 @@ Result<EngineParts> build_model_parts(const EngineOptions& options) {
   T9_TRY(auto backend, cpu::make_backend(program, backend_options));
   if (hashing.joinable()) {
     hashing.join();
-    parts.disk = open_disk(options, program, *backend, *file_hash);
+    Disk disk = open_disk(options, program, *backend, *file_hash);
+    parts.disk = std::move(disk.pages);
+    parts.disk_states = std::move(disk.states);
   }
   if (parts.disk) {
     parts.loop.disk = parts.disk.get();
+    parts.loop.disk_states = parts.disk_states.get();
     parts.loop.backend = backend.get();
     parts.loop.cache_secret = parts.disk->secret();
   }
