@@ -52,6 +52,7 @@ int run_serve(const std::vector<std::string>& args, const Environment& environme
 int run_show(const std::vector<std::string>& args, const Environment& environment);
 int run_doctor(const std::vector<std::string>& args, const Environment& environment);
 int run_bench(const std::vector<std::string>& args, const Environment& environment);
+int run_quality(const std::vector<std::string>& args, const Environment& environment);
 int run_chat(const std::vector<std::string>& args, const Environment& environment);
 int run_pull(const std::vector<std::string>& args, const Environment& environment);
 int run_list(const std::vector<std::string>& args, const Environment& environment);

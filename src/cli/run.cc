@@ -18,8 +18,6 @@ constexpr Subcommand kSubcommands[] = {
 #undef T9_SUBCOMMAND
 };
 
-constexpr const char* kLaterCommands[] = {"quality"};
-
 // A first word that is neither a flag nor a command is a model file; a slip of a command's name
 // should not be.
 int run_word(const std::vector<std::string>& args, const Environment& environment) {
@@ -27,9 +25,6 @@ int run_word(const std::vector<std::string>& args, const Environment& environmen
   const bool looks_like_file =
       word.find_first_of("/.:") != std::string::npos;  // "qwen3:0.6b" is one that was pulled
   if (looks_like_file) return run_serve(args, environment);
-  for (const char* name : kLaterCommands) {
-    if (word == name) return report(fmt::format("{}: not available yet", word), kExitUsage);
-  }
   std::vector<std::string> names;
   for (const Subcommand& command : kSubcommands) names.emplace_back(command.name);
   const std::string guess = nearest(word, names);

@@ -31,14 +31,6 @@ TEST(Run, SlipsOfACommand) {
   EXPECT_EQ(outcome.out, "");
 }
 
-TEST(Run, CommandsThatComeLater) {
-  for (const char* name : {"quality"}) {
-    const Outcome outcome = run_with({name});
-    EXPECT_EQ(outcome.exit_code, kExitUsage);
-    EXPECT_NE(outcome.err.find("not available yet"), std::string::npos);
-  }
-}
-
 TEST(Run, FileThatIsNotThere) {
   for (const auto& args : {std::vector<std::string>{"/no/such.gguf"},
                            {"serve", "/no/such.gguf"},

@@ -2,28 +2,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/cli.h"
 #include "cli/parse_arguments.h"
+#include "cli/text_file.h"
 #include "grammar/check.h"
 
 namespace tempo9::cli {
-namespace {
-
-Result<std::string> read_input(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return make_error(ErrorCode::kIo, "schema: cannot open {}", path);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad()) return make_error(ErrorCode::kIo, "schema: cannot read {}", path);
-  return text;
-}
-
-}  // namespace
 
 int run_schema(const std::vector<std::string>& args, const Environment&) {
   std::string verb, schema_path, instance_path;
@@ -44,9 +32,9 @@ int run_schema(const std::vector<std::string>& args, const Environment&) {
   if (verb != "check") {
     return report(fmt::format("schema: found \"{}\", expected check", verb), kExitUsage);
   }
-  const auto schema = read_input(schema_path);
+  const auto schema = read_text_file("schema: --schema", schema_path);
   if (!schema) return report(schema.error().message, kExitUsage);
-  const auto instance = read_input(instance_path);
+  const auto instance = read_text_file("schema: --instance", instance_path);
   if (!instance) return report(instance.error().message, kExitFailure);
   const auto result = grammar::check_instance(*schema, *instance);
   if (!result) return report(fmt::format("schema: {}", result.error().message), kExitUsage);

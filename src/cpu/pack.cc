@@ -272,10 +272,26 @@ Field field_of(uint32_t bits, uint32_t k, uint32_t column) {
   return {8 * j + at / 8, at % 8};
 }
 
-void put_bits(uint8_t* fields, uint32_t bits, uint32_t k, uint32_t column, int value) {
-  if (bits == 0) return;
-  const Field field = field_of(bits, k, column);
-  fields[field.byte] = static_cast<uint8_t>(fields[field.byte] | value << field.shift);
+// Four neighbours of one column at a time, which stand in one word of the file's block and of a
+// register: words has the 8 of a block.
+void put_fields(uint8_t* fields, uint32_t bits, uint32_t column, const uint32_t* words) {
+  const auto put_word = [&](uint32_t at, uint32_t word) {
+    std::memcpy(fields + 64 * at + 4 * column, &word, sizeof word);
+  };
+  if (bits == 8) {
+    for (uint32_t j = 0; j < 8; ++j) put_word(j, words[j]);
+  } else if (bits == 4) {
+    for (uint32_t j = 0; j < 4; ++j) put_word(j, words[j] | words[j + 4] << 4);
+  } else if (bits == 2) {
+    for (uint32_t j = 0; j < 8; j += 4)
+      put_word(j / 4, words[j] | words[j + 1] << 2 | words[j + 2] << 4 | words[j + 3] << 6);
+  } else if (bits == 1) {
+    for (uint32_t j = 0; j < 8; ++j) {
+      const uint32_t mask = words[j] * 0x01020408u >> 24 & 15;  // bit 0 of the four bytes
+      uint8_t& byte = fields[8 * j + column / 2];
+      byte = static_cast<uint8_t>(byte | mask << (4 * (column % 2)));
+    }
+  }
 }
 
 int get_bits(const uint8_t* fields, uint32_t bits, uint32_t k, uint32_t column) {
@@ -284,9 +300,17 @@ int get_bits(const uint8_t* fields, uint32_t bits, uint32_t k, uint32_t column) 
   return fields[field.byte] >> field.shift & ((1 << bits) - 1);
 }
 
-void put_weight(const Layout& layout, uint8_t* block, uint32_t k, uint32_t column, uint8_t q) {
-  put_bits(block, layout.low_bits, k, column, q & ((1 << layout.low_bits) - 1));
-  put_bits(block + 64 * layout.low_bits, layout.high_bits, k, column, q >> layout.low_bits);
+// The 32 stored weights q of a block.
+void put_block(const Layout& layout, uint8_t* block, uint32_t column, const uint8_t* q) {
+  uint32_t low[8], high[8];
+  std::memcpy(low, q, sizeof low);
+  const uint32_t low_mask = ((1u << layout.low_bits) - 1) * 0x01010101u;
+  for (int j = 0; j < 8; ++j) {
+    high[j] = (low[j] & ~low_mask) >> layout.low_bits;
+    low[j] &= low_mask;
+  }
+  put_fields(block, layout.low_bits, column, low);
+  put_fields(block + 64 * layout.low_bits, layout.high_bits, column, high);
 }
 
 int get_weight(const Layout& layout, const uint8_t* block, uint32_t k, uint32_t column) {
@@ -315,10 +339,8 @@ void pack_unit(const Layout& layout, const Unit& u, uint32_t column, uint8_t* ou
   }
   if (layout.scales == Scales::kF16I8) put_bytes(32, u.scales, 8);
   if (layout.scales == Scales::kF16I8Halves) put_bytes(32, u.scales, 16);
-  for (uint32_t i = 0; i < 32 * layout.n_blocks; ++i) {
-    put_weight(layout, out + layout.block_begin + layout.block_bytes * (i / 32), i % 32, column,
-               u.q[i]);
-  }
+  for (uint32_t b = 0; b < layout.n_blocks; ++b)
+    put_block(layout, out + layout.block_begin + layout.block_bytes * b, column, u.q + 32 * b);
 }
 
 struct ScaleAndMin {

@@ -50,7 +50,8 @@ std::span<const Slice> Scheduler::plan() {
                           n_replies > 0 ? cost_.rows_beside_replies() : cost_.rows_alone());
     all_logit_rows_left_ = limits_.max_logit_rows - limits_.max_batch;
     admit();
-    plan_prompts();
+    plan_prompts(
+        n_replies > 0 ? std::min(cost_.rows_of_short_prompt(), limits_.max_rows - n_replies) : 0);
     if (!slices_.empty() || running_.empty()) {
       begin_states();
       return slices_;
@@ -80,7 +81,8 @@ void Scheduler::plan_replies() {
   }
 }
 
-void Scheduler::plan_prompts() {
+// A prompt of at most n_short_rows is taken whole.
+void Scheduler::plan_prompts(uint32_t n_short_rows) {
   prompts_.clear();
   for (Sequence& sequence : running_) {
     const bool has_slice = std::ranges::find(slices_, sequence.id, &Slice::id) != slices_.end();
@@ -94,6 +96,12 @@ void Scheduler::plan_prompts() {
   const Sequence* oldest = prompts_.front();
   uint32_t n_reserved = std::min(oldest->n_left(), (rows_left_ + kOldestShare - 1) / kOldestShare);
   std::ranges::stable_sort(prompts_, {}, &Sequence::n_left);  // equal ones: the older first
+  const uint32_t n_shortest = prompts_.front()->n_left();
+  if (prompts_.front() == oldest) n_reserved = 0;
+  if (rows_left_ - n_reserved < n_shortest && n_shortest <= n_short_rows) {
+    rows_left_ = std::max(rows_left_, n_shortest);
+    n_reserved = 0;
+  }
   for (Sequence* sequence : prompts_) {
     if (sequence == oldest) {
       n_reserved = 0;

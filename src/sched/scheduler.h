@@ -118,7 +118,7 @@ class Scheduler {
   };
 
   void plan_replies();
-  void plan_prompts();
+  void plan_prompts(uint32_t n_short_rows);
   void admit();
   size_t next_to_admit();
   bool try_admit(Sequence* sequence);

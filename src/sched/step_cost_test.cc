@@ -31,17 +31,38 @@ TEST(StepCost, ASliceFillsTheGapThatIsPromised) {
   EXPECT_NEAR(cost.rows_beside_replies(), (0.85 * 300 - 100) / 10, 2);
 }
 
-TEST(StepCost, OneSlowStepIsTakenSeriouslyAndForgottenSlowly) {
+TEST(StepCost, OneSlowStepSaysLittleAndManySayAll) {
   StepCost cost;
   for (int i = 0; i < 50; ++i) cost.observe(1, 64, 64);
   const uint32_t before = cost.rows_beside_replies();
-  cost.observe(1, 64, 640);
-  const uint32_t after = cost.rows_beside_replies();
-  EXPECT_LT(after, before / 2);
-  cost.observe(1, 64, 64);
-  EXPECT_LT(cost.rows_beside_replies(), before / 2);
+  cost.observe(1, 64, 6400);  // the machine paused
+  EXPECT_GT(cost.rows_beside_replies(), before * 3 / 4);
+  EXPECT_LT(cost.rows_beside_replies(), before);
   for (int i = 0; i < 50; ++i) cost.observe(1, 64, 64);
-  EXPECT_NEAR(cost.rows_beside_replies(), before, before / 10.0);
+  EXPECT_NEAR(cost.rows_beside_replies(), before, before / 50.0);
+  for (int i = 0; i < 8; ++i) cost.observe(1, 64, 4 * 64);  // others took half of it, and more
+  EXPECT_NEAR(cost.rows_beside_replies(), before / 4.0, before / 20.0);
+}
+
+TEST(StepCost, RowsBesideRepliesAreEstimatedByRowsAlone) {
+  StepCost cost;
+  cost.observe(0, 512, 512 * 2);
+  cost.observe(4, 0, 20);
+  EXPECT_NEAR(cost.rows_beside_replies(), (0.85 * 120 - 20) / (1.3 * 2), 1);
+}
+
+TEST(StepCost, OneStepInAHundredMayReadAShortPromptWhole) {
+  StepCost cost;
+  const auto few = [&] { cost.observe(4, 1, 120); };
+  for (int i = 0; i < 50; ++i) cost.observe(4, 8, 80);
+  ASSERT_LT(cost.rows_beside_replies(), 64u);
+  EXPECT_EQ(cost.rows_of_short_prompt(), 64u);
+  cost.observe(4, 64, 800);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(cost.rows_of_short_prompt(), 0u);
+    few();
+  }
+  EXPECT_EQ(cost.rows_of_short_prompt(), 64u);
 }
 
 TEST(StepCost, SomethingIsAlwaysRead) {

@@ -1,0 +1,13 @@
+// A file that a command reads whole.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace tempo9::cli {
+
+// Errors: kIo naming flag and path.
+Result<std::string> read_text_file(const char* flag, const std::string& path);
+
+}  // namespace tempo9::cli
