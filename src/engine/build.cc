@@ -143,6 +143,11 @@ MemoryNeed memory_need(const ops::Program& program, ops::KvType kv_type, uint32_
 Result<MemoryBudget> budget_of(const ops::Program& program, uint32_t declared,
                                const EngineOptions& options) {
   T9_TRY(const ops::KvType kv_type, parse_kv_type(options.kv_type));
+  if (program.kv_layers.empty()) {
+    return make_error(ErrorCode::kUnsupported,
+                      "no layer of this model has attention; only recurrent models that also have "
+                      "attention are served");
+  }
   const uint32_t step_tokens = std::max(options.max_rows, options.max_batch);
   MemoryBudget budget;
   budget.need = memory_need(program, kv_type, step_tokens);

@@ -150,9 +150,8 @@ void Offload::stop_loading() {
   state_.reset();
 }
 
-// States follow the pages that they stand behind, one at a time: they are large.
 void Offload::hand_on_state() {
-  if (cache_->n_listed_whole_pages() > 0 || !can_hand_on_state()) return;
+  if (!can_hand_on_state()) return;
   const auto state = cache_->next_whole_state();
   if (!state || states_->knows(state->page.key) || !tier_->knows(state->page.key)) return;
   kv::PageName name{state->page.parent, state->page.key, {}};

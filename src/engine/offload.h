@@ -58,8 +58,10 @@ class Offload {
   bool take(const kv::DiskStore::Found& found);
   void take_state();
   void stop_loading();
+  // States follow the pages that they stand behind, one at a time: they are large.
   bool can_hand_on_state() const {
-    return states_ && cache_->n_listed_whole_states() > 0 && states_->can_store();
+    return states_ && cache_->n_listed_whole_pages() == 0 && cache_->n_listed_whole_states() > 0 &&
+           states_->can_store();
   }
   void hand_on_state();
   bool finish_front(std::vector<uint64_t>* ready);
