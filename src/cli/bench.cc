@@ -84,6 +84,7 @@ class Benchmark {
     backend_options.max_rows = engine::kBenchSlice;
     backend_options.max_logit_rows = plan.max_rows();
     backend_options.max_pages = static_cast<uint32_t>(plan.n_pages());
+    backend_options.max_states = 2 * plan.max_rows();
     backend_options.isa = options_.isa;
     std::vector<double> op_seconds;
     if (options_.parts) backend_options.op_seconds = &op_seconds;

@@ -13,6 +13,7 @@
 #include "cpu/memory.h"
 #include "cpu/plan.h"
 #include "cpu/product.h"
+#include "cpu/recurrent.h"
 #include "cpu/rope_table.h"
 #include "cpu/thread_pool.h"
 #include "cpu/weights.h"
@@ -20,9 +21,7 @@
 namespace tempo9::cpu {
 namespace {
 
-size_t at(ops::TensorId id) { return static_cast<size_t>(id.index); }
-size_t at(ops::MatrixId id) { return static_cast<size_t>(id.index); }
-size_t at(ops::VectorId id) { return static_cast<size_t>(id.index); }
+size_t at(auto id) { return static_cast<size_t>(id.index); }
 
 class CpuBackend final : public ops::Backend {
  public:
@@ -34,7 +33,8 @@ class CpuBackend final : public ops::Backend {
         kv_format_(static_cast<KvFormat>(options.kv_type)),
         pool_(options.n_threads, kernels.enter_thread),
         attend_(kernels, kv_format_, pool_, interrupted_),
-        experts_(kernels, pool_, interrupted_) {
+        experts_(kernels, pool_, interrupted_),
+        recurrent_(kernels, pool_, interrupted_) {
     name_ = std::string("cpu/") + kernels.name;
   }
 
@@ -58,14 +58,21 @@ class CpuBackend final : public ops::Backend {
   void write_page(ops::PageId page, std::span<const uint8_t> bytes) override {
     arena_.write(page, bytes);
   }
+  void drop_state(ops::StateSlot slot) override { recurrent_.arena().drop(slot); }
+  void read_state(ops::StateSlot slot, std::span<uint8_t> out) const override {
+    recurrent_.arena().read(slot, out);
+  }
+  void write_state(ops::StateSlot slot, std::span<const uint8_t> bytes) override {
+    recurrent_.arena().write(slot, bytes);
+  }
   uint64_t page_bytes() const override { return arena_.page_bytes(); }
+  uint64_t state_bytes() const override { return recurrent_.arena().bytes(); }
   uint64_t weight_bytes() const override { return bytes_of(weights_); }
   std::string_view name() const override { return name_; }
   std::string_view numerics() const override { return kNumerics; }
 
  private:
   Status plan_scratch();
-  std::vector<const Weight*> weights_of(const std::vector<ops::MatrixId>& matrices) const;
   void lay_out_rows(const ops::Batch& batch);
   bool ends_early(const ops::Op& op) const;
 
@@ -80,13 +87,34 @@ class CpuBackend final : public ops::Backend {
   void run(const ops::Route& op);
   void run(const ops::ExpertLinear& op);
   void run(const ops::ExpertSum& op);
+  void run(const ops::ReluSquared& op);
+  void run(const ops::CausalConv& op) { recurrent_.run(op, *batch_); }
+  void run(const ops::GatedDelta& op) { recurrent_.run(op, *batch_); }
+  void run(const ops::Mamba2Scan& op) { recurrent_.run(op, *batch_); }
+  void run(const ops::GatedNorm& op) { recurrent_.run(op, *batch_); }
   void run(const ops::SelectRows& op);
   void run(const ops::Head& op);
 
   // out (+)= W x for all chunks.
   void product(const std::vector<Chunk>& chunks, const Activation& x, LinearArgs args);
-  void quantize(const Activation& x, uint32_t row) const;
-  void quantize_rows(const Activation& x);
+  void quantize(const Activation& x, uint32_t r) const { quantize_row(kernels_, x, r); }
+  void quantize_rows(const Activation& x) {
+    if (x.quantized) each_row(n_rows_, [&](uint32_t r) { quantize(x, r); });
+  }
+  template <typename Fn>
+  void each_row(uint32_t n_rows, Fn fn) {
+    pool_.run(n_rows, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
+      for (uint32_t r = begin; r < end; ++r) fn(r);
+    });
+  }
+  // fn(row of in, row of out) for all rows, and their slots.
+  template <typename Fn>
+  void each_row(const Activation& in, const Activation& out, Fn fn) {
+    each_row(n_rows_ * std::max(1u, in.n_slots), [&](uint32_t r) {
+      fn(row(in, r), row(out, r));
+      quantize(out, r);
+    });
+  }
   Activation& tensor(ops::TensorId id) { return plan_.activations[at(id)]; }
   const float* vector(ops::VectorId id) const {
     return id ? program_.vectors[at(id)].data() : nullptr;
@@ -120,6 +148,7 @@ class CpuBackend final : public ops::Backend {
   std::atomic<bool> interrupted_{false};
   Attend attend_;
   Experts experts_;
+  Recurrent recurrent_;
   SteadyClock clock_;
 };
 
@@ -132,10 +161,14 @@ Status CpuBackend::load() {
   if (options_.op_seconds) options_.op_seconds->assign(program_.ops.size(), 0.0);
   chunks_.resize(program_.ops.size());
   for (size_t i = 0; i < program_.ops.size(); ++i) {
-    if (const auto product = ops::product_of(program_.ops[i]))
-      chunks_[i] = plan_chunks(weights_of(product->matrices));
+    const auto product = ops::product_of(program_.ops[i]);
+    if (!product) continue;
+    std::vector<const Weight*> weights;
+    for (const ops::MatrixId id : product->matrices) weights.push_back(&weights_[at(id)]);
+    chunks_[i] = plan_chunks(weights);
   }
   T9_TRY(experts_.load(program_, weights_, options_.max_rows));
+  T9_TRY(recurrent_.load(program_, plan_, options_.max_rows, options_.max_states));
   T9_TRY(plan_scratch());
   T9_TRY(logits_,
          Memory::reserve(size_t{options_.max_logit_rows} * program_.n_vocab * sizeof(float)));
@@ -149,13 +182,6 @@ Status CpuBackend::load() {
     q_factors_.emplace_back(options_.max_rows);
   }
   return {};
-}
-
-std::vector<const Weight*> CpuBackend::weights_of(
-    const std::vector<ops::MatrixId>& matrices) const {
-  std::vector<const Weight*> out;
-  for (const ops::MatrixId id : matrices) out.push_back(&weights_[at(id)]);
-  return out;
 }
 
 Status CpuBackend::plan_scratch() {
@@ -189,12 +215,10 @@ void CpuBackend::lay_out_rows(const ops::Batch& batch) {
   }
   for (size_t r = 0; r < program_.ropes.size(); ++r) {
     const size_t n = program_.ropes[r].inv_freq.size();
-    pool_.run(n_rows_, 16, [&](uint32_t begin, uint32_t end, uint32_t) {
-      for (uint32_t i = begin; i < end; ++i) {
-        rope_angles(program_.ropes[r], row_position_[i], cosines_[r].data() + n * i,
-                    sines_[r].data() + n * i);
-        q_factors_[r][i] = q_factor(program_.ropes[r], row_position_[i]);
-      }
+    each_row(n_rows_, [&](uint32_t i) {
+      rope_angles(program_.ropes[r], row_position_[i], cosines_[r].data() + n * i,
+                  sines_[r].data() + n * i);
+      q_factors_[r][i] = q_factor(program_.ropes[r], row_position_[i]);
     });
   }
 }
@@ -231,19 +255,6 @@ Result<std::span<const float>> CpuBackend::step(const ops::Batch& batch) {
                                 batch.logit_rows.size() * program_.n_vocab);
 }
 
-void CpuBackend::quantize(const Activation& x, uint32_t r) const {
-  if (!x.quantized) return;
-  const QuantRows& q = x.quant;
-  kernels_.quantize_row(row(x, r), x.width, q.blocks + size_t{r} * q.n_blocks);
-}
-
-void CpuBackend::quantize_rows(const Activation& x) {
-  if (!x.quantized) return;
-  pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
-    for (uint32_t r = begin; r < end; ++r) quantize(x, r);
-  });
-}
-
 void CpuBackend::run(const ops::Embed& op) {
   const Activation& out = tensor(op.out);
   const float* offset = vector(op.offset);
@@ -264,23 +275,16 @@ void CpuBackend::run(const ops::Embed& op) {
 }
 
 void CpuBackend::run(const ops::RmsNorm& op) {
-  const Activation &in = tensor(op.in), &out = tensor(op.out);
-  pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
-    for (uint32_t r = begin; r < end; ++r) {
-      kernels_.rms_norm(row(in, r), vector(op.weight), in.width, op.eps, row(out, r), op.add);
-      quantize(out, r);
-    }
+  const Activation& in = tensor(op.in);
+  each_row(in, tensor(op.out), [&](float* x, float* y) {
+    kernels_.rms_norm(x, vector(op.weight), in.width, op.eps, y, op.add);
   });
 }
 
 void CpuBackend::run(const ops::LayerNorm& op) {
-  const Activation &in = tensor(op.in), &out = tensor(op.out);
-  pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
-    for (uint32_t r = begin; r < end; ++r) {
-      kernels_.layer_norm(row(in, r), vector(op.weight), vector(op.bias), in.width, op.eps,
-                          row(out, r));
-      quantize(out, r);
-    }
+  const Activation& in = tensor(op.in);
+  each_row(in, tensor(op.out), [&](const float* x, float* y) {
+    kernels_.layer_norm(x, vector(op.weight), vector(op.bias), in.width, op.eps, y);
   });
 }
 
@@ -303,9 +307,8 @@ void CpuBackend::run(const ops::Head& op) {
   product(chunks_[op_index_], tensor(op.in), args);
   if (op.softcap > 0) {
     pool_.run(n_rows_, 1, [&](uint32_t begin, uint32_t end, uint32_t) {
-      for (uint32_t r = begin; r < end; ++r) {
+      for (uint32_t r = begin; r < end; ++r)
         kernels_.soft_cap(args.out + size_t{r} * program_.n_vocab, program_.n_vocab, op.softcap);
-      }
     });
   }
 }
@@ -376,26 +379,22 @@ void CpuBackend::run(const ops::Attention& op) {
 }
 
 void CpuBackend::run(const ops::Gelu& op) {
-  const Activation &in = tensor(op.in), &out = tensor(op.out);
-  pool_.run(n_rows_, 2, [&](uint32_t begin, uint32_t end, uint32_t) {
-    for (uint32_t r = begin; r < end; ++r) {
-      kernels_.gelu(row(in, r), out.width, row(out, r));
-      quantize(out, r);
-    }
-  });
+  const Activation& in = tensor(op.in);
+  each_row(in, tensor(op.out), [&](const float* x, float* y) { kernels_.gelu(x, in.width, y); });
 }
 
 void CpuBackend::run(const ops::GatedActivation& op) {
-  const Activation &in = tensor(op.in), &out = tensor(op.out);
+  const Activation& out = tensor(op.out);
   const auto activate = op.kind == ops::Activation::kSilu       ? kernels_.silu_mul
                         : op.kind == ops::Activation::kGeluTanh ? kernels_.gelu_mul
                                                                 : kernels_.clamped_swiglu;
-  pool_.run(n_rows_ * std::max(1u, in.n_slots), 2, [&](uint32_t begin, uint32_t end, uint32_t) {
-    for (uint32_t r = begin; r < end; ++r) {
-      activate(row(in, r), row(in, r) + out.width, out.width, row(out, r));
-      quantize(out, r);
-    }
-  });
+  each_row(tensor(op.in), out,
+           [&](float* x, float* y) { activate(x, x + out.width, out.width, y); });
+}
+
+void CpuBackend::run(const ops::ReluSquared& op) {
+  const Activation& in = tensor(op.in);
+  each_row(in, tensor(op.out), [&](float* x, float* y) { kernels_.relu_squared(x, in.width, y); });
 }
 
 void CpuBackend::run(const ops::Route& op) {
@@ -408,7 +407,8 @@ void CpuBackend::run(const ops::ExpertLinear& op) {
 }
 
 void CpuBackend::run(const ops::ExpertSum& op) {
-  experts_.sum(tensor(op.in), tensor(op.routes), tensor(op.out), n_rows_);
+  experts_.sum(tensor(op.in), tensor(op.routes), tensor(op.out), n_rows_, op.add);
+  if (!op.add) quantize_rows(tensor(op.out));
 }
 
 void CpuBackend::run(const ops::SelectRows& op) {

@@ -38,6 +38,8 @@ inline constexpr std::string_view kNumerics = "cpu-4";
 std::vector<ops::PageClass> kv_page_classes(const ops::Program& program, ops::KvType type);
 uint64_t kv_page_bytes(const ops::Program& program, ops::KvType type);  // of all classes
 
+uint64_t state_bytes(const ops::Program& program);  // of a slot of recurrent state; 0: none
+
 // What the weights will take once they are packed: a little more than in the file.
 uint64_t packed_weight_bytes(const ops::Program& program);
 

@@ -141,11 +141,12 @@ void Experts::linear(const std::vector<Chunk>& chunks, const float* bias, const 
 }
 
 void Experts::sum(const Activation& in, const Activation& routes, const Activation& out,
-                  uint32_t n_rows) {
+                  uint32_t n_rows, bool add) {
   const uint32_t n_used = routes.width / 2;
   T9_CHECK(sorted_ == routes.data);
   pool_.run(n_rows, 2, [&](uint32_t begin, uint32_t end, uint32_t) {
     for (uint32_t r = begin; r < end; ++r) {
+      if (!add) std::fill_n(out.data + size_t{r} * out.width, out.width, 0.0f);
       for (uint32_t slot = 0; slot < n_used; ++slot) {
         kernels_.add_scaled(in.data + size_t{in.width} * places_.place(r, slot),
                             routes.data[size_t{r} * routes.width + slot], out.width,

@@ -49,7 +49,9 @@ class Experts {
   void linear(const std::vector<Chunk>& chunks, const float* bias, const Activation& in,
               const Activation& routes, const Activation& out, uint32_t n_rows, uint8_t* scratch,
               size_t scratch_bytes);
-  void sum(const Activation& in, const Activation& routes, const Activation& out, uint32_t n_rows);
+  // With add, out += the sum.
+  void sum(const Activation& in, const Activation& routes, const Activation& out, uint32_t n_rows,
+           bool add);
 
  private:
   // The places' rows of in behind one another, in the form that the chunks read; in itself where it

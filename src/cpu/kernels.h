@@ -171,6 +171,114 @@ struct RouteArgs {
 };
 inline size_t route_scratch_floats(uint32_t n_experts) { return 3 * (size_t{n_experts} + kLanes); }
 
+// Where the state behind a row goes, of a walk over rows of one sequence.
+struct StateTarget {
+  uint32_t row = 0;
+  float* state = nullptr;
+};
+
+// Causal convolution (ops::CausalConv) of 16 columns, along rows of one sequence. The last columns
+// may be part padding: n_columns below 16. Pointers are to the first column; rows are in_stride
+// apart.
+struct ConvArgs {
+  const float* in = nullptr;
+  const float *in_gate = nullptr, *out_gate = nullptr;  // both or neither; multiply in and out
+  size_t in_stride = 0;
+  const float* weight = nullptr;  // [n_taps][weight_stride]
+  size_t weight_stride = 0;
+  const float* bias = nullptr;  // [n_columns] or null
+  bool silu = false;
+  uint32_t n_rows = 0, n_taps = 0, n_columns = 0;
+  const float* state_in = nullptr;          // [n_taps - 1][state_stride]; null: zeros
+  const StateTarget* states_out = nullptr;  // rows ascending; may point to state_in's place
+  uint32_t n_states_out = 0;
+  size_t state_stride = 0;
+  float* out = nullptr;
+  size_t out_stride = 0;
+};
+
+// The two layers whose state is a matrix: rows of one sequence, one after the other. A call may be
+// cut between any two rows without a change of bits: a row takes the state that the row before it
+// left, and nothing else.
+
+// States of d_in x n_columns stand column tile by column tile: [n_columns / 16 rounded
+// up][d_in][16], so that a tile lies in one run and stays in the first-level cache while a slice of
+// rows passes.
+inline size_t state_floats(uint32_t d_in, uint32_t n_columns) {
+  return size_t{(n_columns + kLanes - 1) / kLanes} * kLanes * d_in;
+}
+
+// What one row of a Gated DeltaNet layer needs before its state is met: q and k of each key head
+// get length 1 (x / sqrt(sum of squares + eps)), q times q_scale, both in place, and their product
+// goes to qk; per value head decay = exp(a * softplus(alpha + dt_bias)) and beta = sigmoid(beta).
+struct DeltaGatesArgs {
+  float* q = nullptr;  // [n_key_heads, key_dim]
+  float* k = nullptr;
+  uint32_t n_key_heads = 0, key_dim = 0;
+  float eps = 0, q_scale = 1;
+  // Value head h's numbers stand at (h / n_run) * run_stride + h % n_run.
+  const float* alpha = nullptr;
+  const float* beta = nullptr;
+  uint32_t n_value_heads = 0, n_run = 0, run_stride = 0;
+  const float* a = nullptr;        // [n_value_heads]
+  const float* dt_bias = nullptr;  // [n_value_heads]
+  float* qk = nullptr;             // [n_key_heads]
+  float* decay = nullptr;          // [n_value_heads]
+  float* beta_out = nullptr;       // [n_value_heads]
+};
+
+// The gated delta rule of one value head, for its columns [column_begin, column_end): S = decay *
+// S, S += k (beta * (v - S^T k))^T, out = S^T q. Source: Yang, Kautz, Hatamizadeh 2024
+// (arXiv:2412.06464), in its recurrent form.
+struct DeltaRuleArgs {
+  const float* q = nullptr;  // of the key head, as DeltaGates leaves them; [n_rows, qkv_stride]
+  const float* k = nullptr;
+  const float* v = nullptr;
+  size_t qkv_stride = 0;
+  const float* qk = nullptr;  // of the heads; [n_rows, gate_stride]
+  const float* decay = nullptr;
+  const float* beta = nullptr;
+  size_t gate_stride = 0;
+  float* out = nullptr;  // [n_rows, out_stride]
+  size_t out_stride = 0;
+  const float* state_in = nullptr;  // of the head, state_floats(key_dim, value_dim); null: zeros
+  float* state_out = nullptr;       // likewise; may be state_in
+  uint32_t key_dim = 0, value_dim = 0;
+  uint32_t column_begin = 0, column_end = 0;  // the first a multiple of 16, the last also value_dim
+  uint32_t n_rows = 0;
+};
+
+// Of one row of a Mamba2 layer: step = softplus(dt + dt_bias), decay = exp(step * a).
+struct ScanGatesArgs {
+  const float* dt = nullptr;       // [n_heads]
+  const float* dt_bias = nullptr;  // [n_heads]
+  const float* a = nullptr;        // [n_heads], below 0
+  uint32_t n_heads = 0;
+  float* step = nullptr;   // [n_heads]
+  float* decay = nullptr;  // [n_heads]
+};
+
+// The selective scan of one Mamba2 head, for its columns [column_begin, column_end): S = decay * S
+// + b (step * x)^T, out = S^T c + d * x. Source: Dao and Gu 2024 (arXiv:2405.21060), in its
+// recurrent form.
+struct ScanArgs {
+  const float* x = nullptr;  // of the head; [n_rows, xbc_stride]
+  const float* b = nullptr;  // of the head's group
+  const float* c = nullptr;
+  size_t xbc_stride = 0;
+  const float* step = nullptr;  // of the head; [n_rows, gate_stride]
+  const float* decay = nullptr;
+  size_t gate_stride = 0;
+  float d = 0;
+  float* out = nullptr;  // [n_rows, out_stride]
+  size_t out_stride = 0;
+  const float* state_in = nullptr;  // of the head, state_floats(state_dim, head_dim); null: zeros
+  float* state_out = nullptr;       // likewise; may be state_in
+  uint32_t state_dim = 0, head_dim = 0;
+  uint32_t column_begin = 0, column_end = 0;  // as above
+  uint32_t n_rows = 0;
+};
+
 struct KernelTable {
   const char* name;
 
@@ -188,12 +296,22 @@ struct KernelTable {
   void (*silu_mul)(const float* gate, const float* up, uint32_t n, float* out);
   void (*gelu_mul)(const float* gate, const float* up, uint32_t n, float* out);
   void (*clamped_swiglu)(const float* gate, const float* up, uint32_t n, float* out);
+  void (*relu_squared)(const float* x, uint32_t n, float* out);  // out = max(x, 0)^2
   void (*route)(const RouteArgs&);
   // out += x * factor
   void (*add_scaled)(const float* x, float factor, uint32_t n, float* out);
+  void (*causal_conv)(const ConvArgs&);
   // One head in place; cosine and sine [n_pairs].
   void (*rope)(float* head, const float* cosine, const float* sine, uint32_t n_pairs, bool neox);
   void (*soft_cap)(float* x, uint32_t n, float cap);
+  // out = rms_norm(x) * w * silu(gate); with gate_first, out = rms_norm(x * silu(gate)) * w. out
+  // may be x.
+  void (*gated_rms_norm)(const float* x, const float* gate, const float* w, uint32_t n, float eps,
+                         bool gate_first, float* out);
+  void (*delta_gates)(const DeltaGatesArgs&);
+  void (*delta_rule)(const DeltaRuleArgs&);
+  void (*scan_gates)(const ScanGatesArgs&);
+  void (*selective_scan)(const ScanArgs&);
   // By KvFormat. Writes one key's k and v [head_dim] into a slot of a page.
   void (*append_kv[kNumKvFormats])(const float* k, const float* v, uint32_t head_dim, uint32_t slot,
                                    void* page_k, void* page_v);

@@ -33,6 +33,9 @@ std::vector<Lifetime> lifetimes(const ops::Program& program) {
             [&](const ops::Route& op) { touch(op.logits), touch(op.out); },
             [&](const ops::ExpertLinear& op) { touch(op.in), touch(op.routes), touch(op.out); },
             [&](const ops::ExpertSum& op) { touch(op.in), touch(op.routes), touch(op.out); },
+            [&](const ops::GatedDelta& op) { touch(op.qkv), touch(op.beta_alpha), touch(op.out); },
+            [&](const ops::Mamba2Scan& op) { touch(op.xbc), touch(op.dt), touch(op.out); },
+            [&](const ops::GatedNorm& op) { touch(op.in), touch(op.gate), touch(op.out); },
             [&](const auto& op) { touch(op.in), touch(op.out); },
         },
         program.ops[i]);
@@ -96,6 +99,12 @@ void place(Activation& a, uint8_t* at, size_t n_rows) {
 }
 
 }  // namespace
+
+void quantize_row(const KernelTable& kernels, const Activation& x, size_t r) {
+  if (!x.quantized) return;
+  const QuantRows& q = x.quant;
+  kernels.quantize_row(x.data + r * x.width, x.width, q.blocks + r * q.n_blocks);
+}
 
 Result<Plan> plan_activations(const ops::Program& program, const std::vector<Weight>& weights,
                               uint32_t max_rows) {

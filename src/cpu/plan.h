@@ -18,6 +18,9 @@ struct Activation {
   QuantRows quant;
 };
 
+// Writes row r of x as int8, too, where x is quantised.
+void quantize_row(const KernelTable& kernels, const Activation& x, size_t r);
+
 struct Plan {
   std::vector<Activation> activations;  // by TensorId
   // By op: a product whose rows another product reads. Its columns come from several threads, so

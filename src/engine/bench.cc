@@ -96,8 +96,13 @@ Status Bench::read_prompt(uint32_t n) {
     // Ids that jump about in the vocabulary, as text does.
     for (uint32_t i = 0; i < n_rows; ++i)
       tokens[i] = static_cast<int32_t>((uint64_t{done + i} * 7919 + 13) % n_ids_);
-    const ops::BatchSequence sequence{0, n_rows, done, page_ids_};
     const uint32_t last = n_rows - 1;
+    const ops::StateOut state{last, 0};
+    ops::BatchSequence sequence{0, n_rows, done, page_ids_};
+    if (is_recurrent()) {
+      sequence.state_in = done > 0 ? state.slot : ops::kNoSlot;
+      sequence.states_out = {&state, 1};
+    }
     const bool ends = done + n_rows == n;
     T9_TRY(const std::span<const float> logits,
            backend_->step({.tokens = std::span(tokens).first(n_rows),
@@ -117,6 +122,9 @@ Status Bench::make_context() {
       backend_->copy_page(pages(0)[page], pages(sequence)[page],
                           std::min(ops::kPageTokens, plan_.depth - done));
     }
+    std::vector<uint8_t> state(backend_->state_bytes());
+    if (is_recurrent()) backend_->read_state(0, state);
+    if (is_recurrent()) backend_->write_state(sequence, state);
   }
   return {};
 }
@@ -125,10 +133,18 @@ Status Bench::write_replies(uint32_t n, uint32_t rows) {
   std::vector<int32_t> tokens(rows);
   std::vector<uint32_t> logit_rows(rows);
   std::vector<ops::BatchSequence> sequences(rows);
+  // The states behind the context stay for the next repeat.
+  std::vector<ops::StateOut> states(rows);
+  for (uint32_t r = 0; r < rows; ++r) states[r] = {0, plan_.max_rows() + r};
   for (uint32_t r = 0; r < rows; ++r) tokens[r] = static_cast<int32_t>(r % n_ids_);
   std::iota(logit_rows.begin(), logit_rows.end(), 0u);
   for (uint32_t i = 0; i < n; ++i) {
-    for (uint32_t r = 0; r < rows; ++r) sequences[r] = {r, 1, plan_.depth + i, pages(r)};
+    for (uint32_t r = 0; r < rows; ++r) {
+      sequences[r] = {r, 1, plan_.depth + i, pages(r)};
+      if (!is_recurrent()) continue;
+      if (plan_.depth + i > 0) sequences[r].state_in = i > 0 ? states[r].slot : r;
+      sequences[r].states_out = {&states[r], 1};
+    }
     T9_TRY(const std::span<const float> logits,
            backend_->step({.tokens = tokens, .sequences = sequences, .logit_rows = logit_rows}));
     for (uint32_t r = 0; r < rows; ++r) {

@@ -27,6 +27,11 @@ struct PartName {
   std::string operator()(const ops::Route&) const { return "route"; }
   std::string operator()(const ops::ExpertLinear& op) const { return tensors(op.matrices); }
   std::string operator()(const ops::ExpertSum&) const { return "sum of experts"; }
+  std::string operator()(const ops::ReluSquared&) const { return "activation"; }
+  std::string operator()(const ops::CausalConv&) const { return "convolution"; }
+  std::string operator()(const ops::GatedDelta&) const { return "delta rule"; }
+  std::string operator()(const ops::Mamba2Scan&) const { return "selective scan"; }
+  std::string operator()(const ops::GatedNorm&) const { return "norm"; }
   std::string operator()(const ops::SelectRows&) const { return "choice of rows"; }
   std::string operator()(const ops::Head&) const { return "head"; }
 

@@ -56,6 +56,10 @@ class TimedBackend final : public ops::Backend {
   void drop_part(ops::PageId, size_t) override {}
   void read_page(ops::PageId, std::span<uint8_t>) const override {}
   void write_page(ops::PageId, std::span<const uint8_t>) override {}
+  void drop_state(ops::StateSlot) override {}
+  void read_state(ops::StateSlot, std::span<uint8_t>) const override {}
+  void write_state(ops::StateSlot, std::span<const uint8_t>) override {}
+  uint64_t state_bytes() const override { return 0; }
   std::string_view numerics() const override { return "timed"; }
   uint64_t page_bytes() const override { return 1; }
   uint64_t weight_bytes() const override { return kWeightBytes; }

@@ -136,12 +136,19 @@ uint64_t memory_cap(const EngineOptions& options) {
 
 MemoryNeed memory_need(const ops::Program& program, ops::KvType kv_type, uint32_t step_tokens) {
   return {.weight_bytes = cpu::packed_weight_bytes(program),
-          .cache = {.classes = page_classes(program, kv_type), .step_tokens = step_tokens}};
+          .cache = {.classes = page_classes(program, kv_type),
+                    .step_tokens = step_tokens,
+                    .state_bytes = cpu::state_bytes(program)}};
 }
 
 Result<MemoryBudget> budget_of(const ops::Program& program, uint32_t declared,
                                const EngineOptions& options) {
   T9_TRY(const ops::KvType kv_type, parse_kv_type(options.kv_type));
+  if (program.kv_layers.empty()) {
+    return make_error(ErrorCode::kUnsupported,
+                      "no layer of this model has attention; only recurrent models that also have "
+                      "attention are served");
+  }
   const uint32_t step_tokens = std::max(options.max_rows, options.max_batch);
   MemoryBudget budget;
   budget.need = memory_need(program, kv_type, step_tokens);
@@ -154,11 +161,13 @@ Result<MemoryBudget> budget_of(const ops::Program& program, uint32_t declared,
   return budget;
 }
 
-// Pages on disk, if they are wanted and the folder can be used; else null, and the reason is
-// logged.
-std::unique_ptr<kv::DiskTier> open_disk(const EngineOptions& options, const ops::Program& program,
-                                        const ops::Backend& backend,
-                                        const Result<std::string>& file_hash) {
+// Pages on disk (and states, where layers are recurrent), if they are wanted and the folder can be
+// used; else null, and the reason is logged.
+struct Disk {
+  std::unique_ptr<kv::DiskTier> pages, states;
+};
+Disk open_disk(const EngineOptions& options, const ops::Program& program,
+               const ops::Backend& backend, const Result<std::string>& file_hash) {
   const auto give_up = [&](const Error& error) {
     if (options.log) {
       options.log(
@@ -166,17 +175,30 @@ std::unique_ptr<kv::DiskTier> open_disk(const EngineOptions& options, const ops:
                       "AS_KV_OFFLOAD=0 turns it off)",
                       error.message));
     }
-    return nullptr;
+    return Disk{};
   };
   if (!file_hash) return give_up(file_hash.error());
-  auto store = kv::DiskStore::open(
-      {.folder = options.kv_folder,
-       .cap_bytes = options.kv_disk_bytes,
-       .identity = fmt::format("{} {} {} {} {}", *file_hash, hash_ropes(program.ropes),
-                               options.kv_type, backend.page_bytes(), backend.numerics()),
-       .page_bytes = backend.page_bytes()});
-  if (!store) return give_up(store.error());
-  return std::make_unique<kv::DiskTier>(*std::move(store), backend.page_bytes(), options.log);
+  const std::string identity =
+      fmt::format("{} {} {} {} {}", *file_hash, hash_ropes(program.ropes), options.kv_type,
+                  backend.page_bytes(), backend.numerics());
+  const auto open = [&](const std::string& name, uint64_t n_bytes) {
+    return kv::DiskStore::open({.folder = options.kv_folder,
+                                .cap_bytes = options.kv_disk_bytes,
+                                .identity = name,
+                                .page_bytes = n_bytes});
+  };
+  Disk disk;
+  auto pages = open(identity, backend.page_bytes());
+  if (!pages) return give_up(pages.error());
+  disk.pages = std::make_unique<kv::DiskTier>(*std::move(pages), backend.page_bytes(), options.log);
+  const uint64_t state_bytes = backend.state_bytes();
+  if (state_bytes == 0) return disk;
+  auto states = open(fmt::format("{} states {}", identity, state_bytes), state_bytes);
+  if (!states) return give_up(states.error());
+  disk.states =
+      std::make_unique<kv::DiskTier>(*std::move(states), state_bytes, options.log,
+                                     /*retry_time=*/std::chrono::minutes(1), /*is_chain=*/false);
+  return disk;
 }
 
 }  // namespace
@@ -247,6 +269,7 @@ Result<EngineParts> build_model_parts(const EngineOptions& asked) {
   backend_options.max_rows = parts.loop.limits.max_rows;
   backend_options.max_logit_rows = parts.loop.limits.max_logit_rows;
   backend_options.max_pages = capacity.cache.n_pages;
+  backend_options.max_states = capacity.cache.n_states;
   backend_options.kv_type = kv_type;
   backend_options.isa = options.isa;
   backend_options.packed_file = options.packed_path;
@@ -264,10 +287,13 @@ Result<EngineParts> build_model_parts(const EngineOptions& asked) {
   T9_TRY(auto backend, cpu::make_backend(program, backend_options));
   if (hashing.joinable()) {
     hashing.join();
-    parts.disk = open_disk(options, program, *backend, *file_hash);
+    Disk disk = open_disk(options, program, *backend, *file_hash);
+    parts.disk = std::move(disk.pages);
+    parts.disk_states = std::move(disk.states);
   }
   if (parts.disk) {
     parts.loop.disk = parts.disk.get();
+    parts.loop.disk_states = parts.disk_states.get();
     parts.loop.backend = backend.get();
     parts.loop.cache_secret = parts.disk->secret();
   }

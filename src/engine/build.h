@@ -52,6 +52,7 @@ struct CapacityAsked {
   uint32_t max_batch = 1;
   uint32_t max_rows = 1;  // of a step
   std::vector<kv::PageClass> classes;
+  uint64_t state_bytes = 0;
   uint64_t memory_bytes = 0;
 };
 Result<Capacity> choose_capacity(Length length, const CapacityAsked& asked);

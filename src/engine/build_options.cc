@@ -11,6 +11,15 @@ namespace tempo9::engine {
 namespace {
 
 constexpr uint64_t kMaxPages = uint64_t{1} << 24;
+constexpr uint64_t kMaxStates = uint64_t{1} << 14;
+
+// Names of slots: each request that runs has a state, starts from another's and leaves some behind;
+// the rest is for whoever goes on from there (kv::CacheOptions).
+uint64_t count_states(const CapacityAsked& asked) {
+  if (asked.state_bytes == 0) return 0;
+  const uint64_t needed = uint64_t{4} * asked.max_batch + 4;
+  return std::min(needed + asked.memory_bytes / asked.state_bytes, std::max(needed, kMaxStates));
+}
 
 }  // namespace
 
@@ -82,7 +91,10 @@ Length choose_length(uint32_t asked, uint32_t declared) {
 }
 
 Result<Capacity> choose_capacity(Length length, const CapacityAsked& asked) {
-  kv::CacheOptions cache{.classes = asked.classes, .step_tokens = asked.max_rows};
+  kv::CacheOptions cache{.classes = asked.classes,
+                         .step_tokens = asked.max_rows,
+                         .state_bytes = asked.state_bytes,
+                         .n_states = static_cast<uint32_t>(count_states(asked))};
   uint64_t page_bytes = 0, full_bytes = 0;
   for (const kv::PageClass& c : cache.classes) {
     page_bytes += c.bytes;
@@ -93,7 +105,8 @@ Result<Capacity> choose_capacity(Length length, const CapacityAsked& asked) {
   uint64_t n_pages = std::min(wanted, kMaxPages);
   if (full_bytes > 0) n_pages = std::min(n_pages, memory / full_bytes);
   cache.n_pages = static_cast<uint32_t>(n_pages);
-  cache.memory_bytes = std::min(memory / page_bytes * page_bytes, wanted * page_bytes);
+  cache.memory_bytes = std::min(memory / page_bytes * page_bytes,
+                                wanted * page_bytes + cache.n_states * cache.state_bytes);
 
   // How many pages a request can come to.
   const auto n_tokens = static_cast<uint32_t>(longest_sequence(
@@ -119,6 +132,7 @@ Result<Capacity> capacity_within(const MemoryBudget& budget, const EngineOptions
                                   {.max_batch = options.max_batch,
                                    .max_rows = budget.need.cache.step_tokens,
                                    .classes = budget.need.cache.classes,
+                                   .state_bytes = budget.need.cache.state_bytes,
                                    .memory_bytes = budget.need.left_for_kv(budget.limit)});
   if (capacity && budget.longest() > 0) return capacity;
   const std::string numbers = fmt::format("{}, but {}; what fits: {}", budget.sum(),

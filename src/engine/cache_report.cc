@@ -153,7 +153,10 @@ CacheReport CacheReporter::report(std::span<const TokenId> prompt,
         .place = place_of(prompt, at)};
   }
   if (cached.total() + kPage < at) {
-    report.cause = "its pages were given to others meanwhile";
+    report.cause = has_states_
+                       ? "recurrent layers go on from a kept state only, and the nearest one "
+                         "stands where the hit ends"
+                       : "its pages were given to others meanwhile";
   } else if (report.difference) {
     report.cause = cause_of(*report.difference);
     if (!report.difference->place.empty()) {

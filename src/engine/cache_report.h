@@ -33,7 +33,9 @@ struct CacheReport {
 // The last few conversations, prompt and reply, to hold new ones against. Threads: the engine's.
 class CacheReporter {
  public:
-  explicit CacheReporter(const tokenizer::Tokenizer* tokenizer) : tokenizer_(tokenizer) {}
+  // has_states: of a model with recurrent layers, which goes on from kept states only.
+  explicit CacheReporter(const tokenizer::Tokenizer* tokenizer, bool has_states = false)
+      : tokenizer_(tokenizer), has_states_(has_states) {}
 
   CacheReport report(std::span<const tokenizer::TokenId> prompt,
                      const kv::CachedTokens& cached) const;
@@ -44,6 +46,7 @@ class CacheReporter {
   std::string place_of(std::span<const tokenizer::TokenId> tokens, size_t position) const;
 
   const tokenizer::Tokenizer* tokenizer_;
+  bool has_states_;
   std::deque<std::vector<tokenizer::TokenId>> known_;  // oldest first
 };
 

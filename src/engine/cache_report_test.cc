@@ -63,6 +63,10 @@ TEST(CacheReport, WhatIsNoLossHasNoCause) {
   EXPECT_FALSE(next.difference);
   EXPECT_EQ(next.cause, "");
   EXPECT_EQ(f.report(first + "and more", 0).cause, "its pages were given to others meanwhile");
+  CacheReporter recurrent(f.tokenizer.get(), /*has_states=*/true);
+  recurrent.remember(f.tokens(first));
+  EXPECT_TRUE(recurrent.report(f.tokens(first + "and more"), {.ram = 32})
+                  .cause.starts_with("recurrent layers go on from a kept state only"));
   EXPECT_EQ(f.report(std::string(100, 'z'), 0).cause, "nothing alike was asked lately");
 }
 

@@ -8,7 +8,7 @@
 
 namespace tempo9::engine {
 
-static_assert(ops::kPageTokens == kv::kPageTokens);
+static_assert(ops::kPageTokens == kv::kPageTokens && ops::kNoSlot == kv::kNoSlot);
 
 // Tokens of one position that the rules may turn down before the reply is cut.
 constexpr int kMaxRefused = 512;
@@ -42,11 +42,18 @@ void ModelExecutor::build_batch(std::span<const sched::Slice> slices) {
   batch_sequences_.clear();
   logit_rows_.clear();
   state_rows_.clear();
+  states_out_.clear();
+  for (const sched::Slice& slice : slices) {
+    for (const kv::StateOut& out : slice.states.out) states_out_.push_back({out.row, out.slot});
+  }
+  std::span<const ops::StateOut> states = states_out_;
   for (const sched::Slice& slice : slices) {
     const auto first_row = static_cast<uint32_t>(rows_.size());
     const auto n_rows = static_cast<uint32_t>(slice.tokens.size());
     rows_.insert(rows_.end(), slice.tokens.begin(), slice.tokens.end());
-    batch_sequences_.push_back({first_row, n_rows, slice.n_past, slice.pages});
+    batch_sequences_.push_back({first_row, n_rows, slice.n_past, slice.pages, slice.states.in,
+                                states.first(slice.states.out.size())});
+    states = states.subspan(slice.states.out.size());
     const bool pools = sequences_.at(slice.id).request->pooling != Pooling::kNone;
     for (uint32_t row = slice.first_logit_row; row < n_rows; ++row) {
       (pools ? state_rows_ : logit_rows_).push_back(first_row + row);

@@ -54,6 +54,7 @@ class ModelExecutor final : public Executor {
   // The batch of a step, kept for its memory.
   std::vector<int32_t> rows_;
   std::vector<ops::BatchSequence> batch_sequences_;
+  std::vector<ops::StateOut> states_out_;
   std::vector<uint32_t> logit_rows_, state_rows_;
   MaskWorker mask_worker_;  // last: it writes into sequences_
 };
@@ -71,6 +72,7 @@ class BackendCopier final : public kv::PageCopier {
   void drop_part(kv::PageId page, size_t page_class) override {
     backend_->drop_part(page, page_class);
   }
+  void drop_state(kv::StateSlot slot) override { backend_->drop_state(slot); }
 
  private:
   ops::Backend* backend_;

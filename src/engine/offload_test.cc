@@ -21,20 +21,31 @@ namespace {
 constexpr uint32_t kOffloadVocab = 300;
 constexpr uint32_t kOffloadMaxLength = 1024;
 constexpr auto kPageBytes = kv::testing::FakeArena::kPageBytes;
+constexpr auto kStateBytes = kv::testing::FakeArena::kStateBytes;
 
 // One process: an engine over a folder.
 struct Process {
-  explicit Process(const std::string& folder, uint32_t n_pages = 64, uint64_t cap = 20'000'000)
+  explicit Process(const std::string& folder, uint32_t n_pages = 64, uint64_t cap = 20'000'000,
+                   uint32_t n_states = 0)
       : tokenizer(tokenizer::make_byte_tokenizer()) {
     auto store = kv::DiskStore::open({folder, cap, "fake", kPageBytes});
     EXPECT_TRUE(store);
     tier = std::make_unique<kv::DiskTier>(*std::move(store), kPageBytes, nullptr,
                                           std::chrono::nanoseconds(0));
-    executor.emplace(std::make_unique<testing::FakeBackend>(n_pages, kOffloadVocab), kOffloadVocab,
-                     static_cast<uint32_t>(tokenizer->size()));
+    executor.emplace(std::make_unique<testing::FakeBackend>(n_pages, kOffloadVocab, n_states),
+                     kOffloadVocab, static_cast<uint32_t>(tokenizer->size()));
     copier.emplace(&executor->backend());
     StepLoopOptions options{
         {.max_batch = 4, .max_rows = 128}, {.n_pages = n_pages}, kOffloadMaxLength};
+    if (n_states > 0) {
+      options.cache.state_bytes = kStateBytes;
+      options.cache.n_states = n_states;
+      auto states = kv::DiskStore::open({folder, cap, "fake states", kStateBytes});
+      EXPECT_TRUE(states);
+      state_tier = std::make_unique<kv::DiskTier>(*std::move(states), kStateBytes, nullptr,
+                                                  std::chrono::nanoseconds(0), /*is_chain=*/false);
+      options.disk_states = state_tier.get();
+    }
     options.cache_secret = tier->secret();
     options.disk = tier.get();
     options.backend = &executor->backend();
@@ -72,7 +83,7 @@ struct Process {
   }
 
   std::unique_ptr<tokenizer::Tokenizer> tokenizer;
-  std::unique_ptr<kv::DiskTier> tier;
+  std::unique_ptr<kv::DiskTier> tier, state_tier;
   std::optional<ModelExecutor> executor;
   std::optional<BackendCopier> copier;
   std::optional<StepLoop> loop;
@@ -113,6 +124,37 @@ TEST(Offload, TheFirstRequestAfterARestartIsServedFromDisk) {
   p.run();
   EXPECT_EQ(p.usages[again].cached_tokens, 499u);
   EXPECT_EQ(p.usages[again].cached.ram, 499u);
+}
+
+// With recurrent layers: the pages, and the state behind the last border before the prompt's end.
+TEST(Offload, StatesComeFromDiskWithThePagesBeforeThem) {
+  const TempFolder folder;
+  constexpr uint32_t kStates = 24;
+  std::vector<TokenId> next = prompt_of(500), cold;
+  {
+    Process p(folder.path(), 64, 20'000'000, kStates);
+    const RequestId id = p.ask(prompt_of(500), 0.8f);
+    p.run();
+    p.expect_twin(id);
+    cold = p.replies[id];
+    next.insert(next.end(), cold.begin(), cold.end());
+    next.push_back(7);
+  }
+  Process p(folder.path(), 64, 20'000'000, kStates);
+  const RequestId id = p.ask(prompt_of(500), 0.8f);
+  p.run();
+  p.expect_twin(id);
+  EXPECT_EQ(p.replies[id], cold);
+  EXPECT_EQ(p.usages[id].cached, (kv::CachedTokens{.disk = 480}));
+  const RequestId follow_up = p.ask(next);
+  std::vector<TokenId> edited = prompt_of(500);
+  edited[350] = 1;
+  const RequestId fork = p.ask(edited);
+  p.run();
+  p.expect_twin(follow_up);
+  p.expect_twin(fork);
+  EXPECT_EQ(p.usages[follow_up].cached.total(), 539u);  // where the reply ended, in memory
+  EXPECT_EQ(p.usages[fork].cached.total() % 32, 0u);
 }
 
 TEST(Offload, AFollowUpAndAnEditedPromptTakeWhatIsEqual) {

@@ -81,6 +81,7 @@ Result<Quality> Quality::create(const std::string& path, const std::string& othe
   options.max_rows = kReadRows;
   options.max_logit_rows = kLogitRows;
   options.max_pages = (plan.context + ops::kPageTokens - 1) / ops::kPageTokens;
+  options.max_states = 1;
   T9_TRY(BenchModel model, build_bench_model(path, options));
   T9_TRY(auto tokenizer, tokenizer_of(model.file));
   Quality quality(plan, std::move(model), std::move(tokenizer));
@@ -147,8 +148,12 @@ Status Quality::run(
 
 Result<std::span<const float>> Quality::logits(BenchModel& model, uint32_t begin, uint32_t n_rows,
                                                bool wanted) {
-  const ops::BatchSequence sequence{
-      .first_row = 0, .n_rows = n_rows, .n_past = begin, .pages = pages_};
+  const ops::StateOut state{n_rows - 1, 0};
+  ops::BatchSequence sequence{.first_row = 0, .n_rows = n_rows, .n_past = begin, .pages = pages_};
+  if (model.backend->state_bytes() > 0) {
+    sequence.state_in = begin > 0 ? state.slot : ops::kNoSlot;
+    sequence.states_out = {&state, 1};
+  }
   std::vector<uint32_t> rows(wanted ? n_rows : 0);
   std::iota(rows.begin(), rows.end(), 0u);
   return model.backend->step({.tokens = std::span(chunk_).subspan(begin, n_rows),

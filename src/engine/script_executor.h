@@ -17,6 +17,7 @@ namespace tempo9::engine {
 class NoCopier final : public kv::PageCopier {
  public:
   void copy_page(kv::PageId, kv::PageId, uint32_t) override {}
+  void drop_state(kv::StateSlot) override {}
   void copy_part(kv::PageId, kv::PageId, size_t) override {}
   void drop_part(kv::PageId, size_t) override {}
 };

@@ -23,10 +23,10 @@ StepLoop::StepLoop(const StepLoopOptions& options, const tokenizer::Tokenizer* t
       executor_(executor),
       cache_(options.cache, options.cache_secret, copier),
       scheduler_(options.limits, &cache_),
-      reporter_(tokenizer) {
+      reporter_(tokenizer, options.cache.state_bytes > 0) {
   T9_CHECK(uint64_t{options.cache.n_pages} * kv::kPageTokens >= options.max_length);
   if (options.disk != nullptr) {
-    offload_.emplace(&cache_, options.disk, options.backend);
+    offload_.emplace(&cache_, options.disk, options.disk_states, options.backend);
     scheduler_.set_give_way([this] { return offload_->give_way(); });
   }
 }

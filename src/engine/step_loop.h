@@ -28,7 +28,8 @@ struct StepLoopOptions {
   kv::HashKey cache_secret = {};
   // Pages on disk; null: none. Both outlive the loop.
   kv::DiskTier* disk = nullptr;
-  ops::Backend* backend = nullptr;  // whose pages they are
+  kv::DiskTier* disk_states = nullptr;  // likewise, of recurrent layers
+  ops::Backend* backend = nullptr;      // whose pages they are
   // Bytes that the process may still take; below 0 so many should go back. Pages grow by no more,
   // but for those of one request; free ones go back first. Null: the cache's own limit is all.
   std::function<int64_t()> spare_memory = nullptr;

@@ -156,15 +156,15 @@ void ThreadedEngine::run_until_stopped(StepLoop* loop) {
 
 void ThreadedEngine::run() {
   StepLoop loop(parts_.loop, parts_.tokenizer.get(), parts_.executor.get(), parts_.copier.get());
-  if (parts_.disk) {
-    parts_.disk->set_changed([this] {
-      {
-        const std::lock_guard lock(mutex_);
-        disk_changed_ = true;
-      }
-      changed_.notify_all();
-    });
-  }
+  const auto disk_changed = [this] {
+    {
+      const std::lock_guard lock(mutex_);
+      disk_changed_ = true;
+    }
+    changed_.notify_all();
+  };
+  if (parts_.disk) parts_.disk->set_changed(disk_changed);
+  if (parts_.disk_states) parts_.disk_states->set_changed(disk_changed);
   Event::Finish finish{.reason = FinishReason::kCancelled};
   std::string failure;
   try {
@@ -191,6 +191,7 @@ void ThreadedEngine::run() {
   if (parts_.disk) {
     loop.drain_to_disk(std::chrono::steady_clock::now() + kDiskDrainTime);
     parts_.disk->set_changed(nullptr);
+    if (parts_.disk_states) parts_.disk_states->set_changed(nullptr);
   }
 }
 

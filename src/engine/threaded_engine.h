@@ -25,7 +25,8 @@ struct EngineParts {
   StepLoopOptions loop;
   std::unique_ptr<Clock> clock;
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
-  std::unique_ptr<kv::DiskTier> disk;  // null: none; loop.disk points to it
+  std::unique_ptr<kv::DiskTier> disk;         // null: none; loop.disk points to it
+  std::unique_ptr<kv::DiskTier> disk_states;  // likewise
   std::unique_ptr<Executor> executor;
   std::unique_ptr<kv::PageCopier> copier;
 };

@@ -14,8 +14,8 @@ struct Notation {
     kJson,
     kParameters,  // each argument: key_begin KEY key_end VALUE value_end; text as it is, the rest
                   // as JSON
-    kPython,  // KEY=VALUE, separated by commas, with Python literals
-    kQuoted,  // as JSON, but with bare keys, and text as it is between two quotes
+    kPython,      // KEY=VALUE, separated by commas, with Python literals
+    kQuoted,      // as JSON, but with bare keys, and text as it is between two quotes
   };
   Style style = Style::kJson;
   // Expressions of a grammar.

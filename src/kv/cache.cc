@@ -31,16 +31,31 @@ CachedTokens Lease::cached() const { return cache_->tables_[table_].cached; }
 void Lease::use() { cache_->use(cache_->tables_[table_]); }
 PrefixKey Lease::chain() const { return cache_->tables_[table_].chain; }
 std::span<const PageId> Lease::pages() const { return cache_->tables_[table_].pages; }
-bool Lease::extend(uint32_t n_tokens) { return cache_->extend(&cache_->tables_[table_], n_tokens); }
+bool Lease::extend(uint32_t n_tokens, bool computes) {
+  return cache_->extend(&cache_->tables_[table_], n_tokens, computes);
+}
 void Lease::commit(std::span<const TokenId> tokens, Origin origin) {
   cache_->commit(&cache_->tables_[table_], tokens, origin);
 }
 uint64_t Lease::missing_bytes(uint32_t n_tokens) const {
   return cache_->missing_bytes(cache_->tables_[table_], n_tokens);
 }
+Lease::StepStates Lease::begin_step(uint32_t n_rows) {
+  return cache_->begin_step(&cache_->tables_[table_], n_rows);
+}
+void Lease::want_state(uint32_t n_tokens) {
+  cache_->want_state(&cache_->tables_[table_], n_tokens);
+}
+StateSlot Lease::add_state(uint32_t n_tokens) {
+  return cache_->add_state(cache_->tables_[table_], n_tokens);
+}
 
 Cache::Cache(CacheOptions options, const HashKey& secret, PageCopier* copier)
-    : options_(std::move(options)), secret_(secret), copier_(copier), pool_(options_.n_pages) {
+    : options_(std::move(options)),
+      secret_(secret),
+      copier_(copier),
+      pool_(options_.n_pages),
+      states_(options_.n_states) {
   T9_CHECK(!options_.classes.empty() && options_.classes.size() <= kMaxPageClasses);
   for (size_t c = 0; c < options_.classes.size(); ++c) {
     const PageClass& page_class = options_.classes[c];
@@ -48,7 +63,10 @@ Cache::Cache(CacheOptions options, const HashKey& secret, PageCopier* copier)
     if (page_class.window == 0) full_bytes_ += page_class.bytes;
     all_parts_ = static_cast<Parts>(all_parts_ | 1u << c);
   }
-  if (options_.memory_bytes == 0) options_.memory_bytes = page_bytes_ * options_.n_pages;
+  if (options_.memory_bytes == 0) {
+    options_.memory_bytes =
+        page_bytes_ * options_.n_pages + options_.state_bytes * options_.n_states;
+  }
   limit_bytes_ = options_.memory_bytes;
 }
 
@@ -64,7 +82,7 @@ Lease Cache::match_prefix(std::span<const TokenId> tokens, uint32_t limit) {
     table.pages.push_back(page);
     table.chain = key;
   }
-  const size_t n_pages = n_usable(table.pages);
+  const size_t n_pages = has_states() ? find_state(&table, tokens) : n_usable(table.pages);
   if (n_pages < table.pages.size()) {
     table.fork = static_cast<uint32_t>(table.pages.size()) * kPageTokens;
     table.pages.resize(n_pages);
@@ -75,11 +93,13 @@ Lease Cache::match_prefix(std::span<const TokenId> tokens, uint32_t limit) {
     hit(&table, table.pages[i], kPageTokens);
     need_at(table, i, +1);
   }
-  find_tail(&table, tokens.subspan(table.n_committed));
+  if (!has_states()) find_tail(&table, tokens.subspan(table.n_committed));
   if (table.tail_source != kNoPage) {
     hit(&table, table.tail_source, table.n_tail);
     need_all(table.tail_source, +1);
   }
+  table.n_state = table.cached.total();
+  if (table.state_source != kNoSlot) states_.hold(table.state_source);
   return Lease(this, index);
 }
 
@@ -136,6 +156,7 @@ uint32_t Cache::new_table() {
 void Cache::close(uint32_t table_index) {
   Table& table = tables_[table_index];
   mark_border(table, table.n_committed);
+  close_states(&table);
   if (table.tail_source != kNoPage) {
     need_all(table.tail_source, -1);
     pool_.release(table.tail_source, contents_[table.tail_source].n_tokens > 0);
@@ -168,18 +189,30 @@ std::optional<Cache::WholePage> Cache::whole_page(const PrefixKey& key) const {
   return WholePage{it->second, content.parent, key, content.span()};
 }
 
-bool Cache::extend(Table* table, uint32_t n_tokens) {
+bool Cache::extend(Table* table, uint32_t n_tokens, bool computes) {
   const uint64_t n_wanted = pages_for(n_tokens);
-  if (n_wanted <= table->pages.size()) return true;
-  const size_t n_new = n_wanted - table->pages.size();
+  const size_t n_new = std::max<size_t>(n_wanted, table->pages.size()) - table->pages.size();
+  const bool needs_state = computes && has_states() && table->own_state == kNoSlot;
+  if (n_new == 0 && !needs_state) return true;
   const uint64_t n_free_bytes = free_bytes();
-  const auto fits = [&](size_t n) {
-    return n <= pool_.n_free() && n * page_bytes_ <= n_free_bytes;
+  const auto fits = [&](size_t n_pages, size_t n_slots) {
+    return n_pages <= pool_.n_free() && n_slots <= states_.n_free() &&
+           n_pages * page_bytes_ + n_slots * options_.state_bytes <= n_free_bytes;
   };
-  // A page that only this table waits to copy from can serve as the copy when memory is that short.
-  const bool takes_source =
-      !fits(n_new) && table->tail_source != kNoPage && pool_.n_holders(table->tail_source) == 1;
-  if (!fits(n_new - (takes_source ? 1 : 0))) return false;
+  // A page that only this table waits to copy from can serve as the copy when memory is that short;
+  // a state that only this table starts from, as its own.
+  const bool is_short = !fits(n_new, needs_state ? 1 : 0);
+  const bool takes_source = is_short && n_new > 0 && table->tail_source != kNoPage &&
+                            pool_.n_holders(table->tail_source) == 1;
+  const bool takes_state = is_short && needs_state && table->state_source != kNoSlot &&
+                           states_.n_holders(table->state_source) == 1;
+  if (!fits(n_new - (takes_source ? 1 : 0), needs_state && !takes_state ? 1 : 0)) return false;
+  if (takes_state) {
+    disown_state(table->state_source);
+    table->own_state = std::exchange(table->state_source, kNoSlot);
+  } else if (needs_state) {
+    table->own_state = take_state(/*is_needed=*/true);
+  }
   if (takes_source) {
     const PageId source = std::exchange(table->tail_source, kNoPage);
     forget(source);
@@ -246,6 +279,7 @@ void Cache::commit(Table* table, std::span<const TokenId> tokens, Origin origin)
   if (table->fork > 0 && table->n_committed >= table->fork) {
     mark_border(*table, std::exchange(table->fork, 0));
   }
+  if (has_states()) end_step(table, static_cast<uint32_t>(tokens.size()), origin);
 }
 
 // Requires: what is known of the page, if anything, is the beginning of these tokens after the same
@@ -253,6 +287,7 @@ void Cache::commit(Table* table, std::span<const TokenId> tokens, Origin origin)
 void Cache::learn(PageId page, const PrefixKey& parent, std::span<const TokenId> tokens,
                   Origin origin) {
   Content& content = contents_[page];
+  T9_CHECK(content.state == kNoSlot);  // it would stand behind other tokens
   if (content.n_tokens == 0) {
     content.parent = parent;
     content.from_disk = origin == Origin::kDisk;
@@ -281,6 +316,7 @@ void Cache::forget(PageId page) {
   if (content.n_tokens == 0) {
     return;
   }
+  forget_state(page);
   if (content.previous_sibling != kNoPage) {
     contents_[content.previous_sibling].next_sibling = content.next_sibling;
   } else if (content.next_sibling != kNoPage) {

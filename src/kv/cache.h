@@ -32,11 +32,25 @@ struct PageClass {
 };
 inline constexpr size_t kMaxPageClasses = 8;
 
+// What recurrent layers know of a prefix, all layers: one slot. Unlike pages it is of one place, so
+// a sequence has one that moves on with it, and leaves others behind where someone may go on from.
+using StateSlot = uint32_t;
+inline constexpr StateSlot kNoSlot = ~0u;
+
+// The state behind a row of a step goes into a slot.
+struct StateOut {
+  uint32_t row = 0;
+  StateSlot slot = kNoSlot;
+  bool operator==(const StateOut&) const = default;
+};
+
 struct CacheOptions {
   uint32_t n_pages = 0;  // pages there are names for
   std::vector<PageClass> classes = {PageClass{}};
   uint64_t memory_bytes = 0;  // that all parts may take; 0: what n_pages whole pages take
   uint32_t step_tokens = 0;   // that one sequence may add in a step
+  uint64_t state_bytes = 0;   // of a slot of recurrent state; 0: no layer is recurrent
+  uint32_t n_states = 0;      // slots there are names for
 };
 
 // Memory that one sequence of n_tokens needs at most at any time.
@@ -51,6 +65,8 @@ class PageCopier {
   virtual void copy_part(PageId from, PageId to, size_t page_class) = 0;
   // The part's memory may go back to the system; its content is not asked for again.
   virtual void drop_part(PageId page, size_t page_class) = 0;
+  // Likewise a slot's.
+  virtual void drop_state(StateSlot slot) = 0;
 };
 
 // Prompt tokens that were found, by where their pages were: held by a running sequence, free but
@@ -89,8 +105,8 @@ class Lease {
   // Page i holds positions [32 i, 32 i + 32).
   std::span<const PageId> pages() const;
   // Makes the pages cover n_tokens positions. False, and nothing has changed, when too little is
-  // free.
-  [[nodiscard]] bool extend(uint32_t n_tokens);
+  // free. computes: they will be computed, so there is also a state that moves on with them.
+  [[nodiscard]] bool extend(uint32_t n_tokens, bool computes = true);
   // How much more memory n_tokens positions need, beside what this lease already needs.
   uint64_t missing_bytes(uint32_t n_tokens) const;
   uint64_t missing_pages(uint32_t n_tokens) const {
@@ -102,6 +118,22 @@ class Lease {
   // its place: pages() may change. Requires: tokens begins with what was committed or found before,
   // and the pages cover it.
   void commit(std::span<const TokenId> tokens, Origin origin = Origin::kComputed);
+
+  // Recurrent layers. A step of n_rows tokens reads the state behind what is committed or found
+  // from `in` (kNoSlot: there is nothing before them) and leaves the states behind some rows in
+  // others; commit() says that it did. Valid until the next call. Requires: extend() covers the
+  // rows.
+  struct StepStates {
+    StateSlot in = kNoSlot;
+    std::span<const StateOut> out;
+  };
+  StepStates begin_step(uint32_t n_rows);
+  // When this sequence comes to the last page border before n_tokens, the state is kept there, so
+  // that others can go on from it.
+  void want_state(uint32_t n_tokens);
+  // A slot for the state behind the first n_tokens of what is committed, whole pages of them; the
+  // caller fills it at once. kNoSlot: it is there, or there is no room.
+  StateSlot add_state(uint32_t n_tokens);
 
  private:
   friend class Cache;
@@ -117,7 +149,8 @@ class Lease {
 //    keys in that index are unique, and each key is the hash of the page's tokens after its parent;
 //  - whole committed pages of a table chain: each one's parent is the key of the one before;
 //  - a part that a sequence needs has memory, and all parts together take no more than they may;
-//  - what is counted as needed is what the tables say.
+//  - what is counted as needed is what the tables say;
+//  - a state belongs to a page and stands behind all tokens that are known of it, or to one table.
 // Threads: one (the engine's).
 class Cache {
  public:
@@ -145,8 +178,10 @@ class Cache {
   uint64_t resident_bytes() const { return resident_bytes_; }
   // Of that, what sequences need; and what they may still take.
   uint64_t needed_bytes() const {
-    return uint64_t{pool_.n_pages() - pool_.n_free()} * full_bytes_ + needed_window_bytes_;
+    return uint64_t{pool_.n_pages() - pool_.n_free()} * full_bytes_ + needed_window_bytes_ +
+           uint64_t{states_.n_pages() - states_.n_free()} * options_.state_bytes;
   }
+  bool has_states() const { return options_.state_bytes > 0; }
   uint64_t free_bytes() const { return limit_bytes_ - std::min(limit_bytes_, needed_bytes()); }
 
   // For now all parts may take so much, at most memory_bytes(). What sequences need stays, also
@@ -174,6 +209,13 @@ class Cache {
   // It is the next one in the list, once more.
   void list_next(const WholePage& page) { whole_pages_.emplace_front(page.page, page.key); }
   size_t n_listed_whole_pages() const { return whole_pages_.size(); }
+  // Likewise the states behind whole pages, as long as they are there.
+  struct WholeState {
+    StateSlot slot = kNoSlot;
+    WholePage page;
+  };
+  std::optional<WholeState> next_whole_state();
+  size_t n_listed_whole_states() const { return whole_states_.size(); }
 
   Status check_integrity() const;
 
@@ -192,6 +234,7 @@ class Cache {
     // A sequence ended or forked within the windows that reach over this page: its parts stay as
     // long as the page.
     bool is_border = false;
+    StateSlot state = kNoSlot;  // behind its n_tokens
     std::span<const TokenId> span() const { return {tokens.data(), n_tokens}; }
   };
   using Parts = uint8_t;  // bit c: the part of class c has memory
@@ -204,11 +247,17 @@ class Cache {
     PageId tail_source = kNoPage;  // to be copied into the next new page; held
     uint32_t n_tail = 0;
     uint32_t fork = 0;  // tokens that others know, though not all parts are there any more
+
+    uint32_t n_state = 0;                 // tokens that the state below stands behind
+    StateSlot own_state = kNoSlot;        // moves on with the sequence
+    StateSlot state_source = kNoSlot;     // a page's, held: where the next step starts from
+    std::vector<uint32_t> wanted_states;  // page borders
+    std::vector<StateOut> step_states;    // of the step that was begun
   };
 
   uint32_t new_table();
   void close(uint32_t table_index);
-  bool extend(Table* table, uint32_t n_tokens);
+  bool extend(Table* table, uint32_t n_tokens, bool computes);
   void commit(Table* table, std::span<const TokenId> tokens, Origin origin);
   void wait_for(PageId page, PageId equal);
   void hit(Table* table, PageId page, uint32_t n_tokens);
@@ -217,9 +266,28 @@ class Cache {
   void find_tail(Table* table, std::span<const TokenId> tokens) const;
   PageId take_page();
 
+  // cache_states.cc
+  size_t find_state(Table* table, std::span<const TokenId> tokens) const;
+  PageId child_with_state(const PrefixKey& parent, std::span<const TokenId> tokens) const;
+  void hold_state(Table* table, const Content& content);
+  Lease::StepStates begin_step(Table* table, uint32_t n_rows);
+  void want_state(Table* table, uint32_t n_tokens);
+  StateSlot add_state(const Table& table, uint32_t n_tokens);
+  void end_step(Table* table, uint32_t n_tokens, Origin origin);
+  void cancel_step(Table* table);
+  void close_states(Table* table);
+  StateSlot take_state(bool is_needed);
+  void keep_state(PageId page, StateSlot slot);
+  void release_state(StateSlot slot);
+  void forget_state(PageId page);
+  void disown_state(StateSlot slot);
+  bool drop_state(PageId slot, uint64_t* n_dropped);
+  Status check_states() const;
+
   // cache_memory.cc
   bool has_windows() const { return full_bytes_ < page_bytes_; }
   bool is_whole(PageId page) const { return parts_[page] == all_parts_; }
+  std::vector<bool> usable(std::span<const PageId> pages) const;
   size_t n_usable(std::span<const PageId> pages) const;
   // The first page that a token at n_tokens still sees.
   size_t first_needed(size_t page_class, size_t n_tokens) const;
@@ -267,7 +335,13 @@ class Cache {
   std::vector<Table> tables_;
   std::vector<uint32_t> free_tables_;
   bool lists_whole_pages_ = false;
-  std::deque<std::pair<PageId, PrefixKey>> whole_pages_;  // some may have been forgotten since
+  std::deque<std::pair<PageId, PrefixKey>> whole_pages_;   // some may have been forgotten since
+  std::deque<std::pair<PageId, PrefixKey>> whole_states_;  // likewise
+
+  PagePool states_;                     // of slots: those that a page owns are warm when not held
+  std::vector<PageId> state_owners_;    // by slot; kNoPage: a table's, or blank
+  std::vector<bool> state_has_memory_;  // by slot
+  uint64_t n_resident_states_ = 0;      // of those
 };
 
 }  // namespace tempo9::kv

@@ -17,6 +17,7 @@ Status Cache::check_integrity() const {
   T9_TRY(pool_.check_integrity());
   T9_TRY(check_contents());
   T9_TRY(check_memory());
+  T9_TRY(check_states());
   return check_tables();
 }
 
@@ -55,12 +56,57 @@ Status Cache::check_memory() const {
     }
     total += bytes_of(parts_[page]);
   }
+  total += n_resident_states_ * options_.state_bytes;
   if (total != resident_bytes_ || total > options_.memory_bytes) {
     return make_error(ErrorCode::kInternal,
                       "kv cache: parts take {} bytes (counted {}), {} are allowed", total,
                       resident_bytes_, options_.memory_bytes);
   }
   return {};
+}
+
+Status Cache::check_states() const {
+  T9_TRY(states_.check_integrity());
+  if (states_.n_used() != state_owners_.size() || states_.n_used() != state_has_memory_.size()) {
+    return broken("what is known of slots is not as much as were used", states_.n_used());
+  }
+  std::vector<uint32_t> n_holders(states_.n_used(), 0);
+  for (uint32_t i = 0; i < tables_.size(); ++i) {
+    const Table& table = tables_[i];
+    if (table.own_state != kNoSlot) {
+      ++n_holders[table.own_state];
+      if (state_owners_[table.own_state] != kNoPage)
+        return broken("a page owns a table's state", i);
+    }
+    if (table.state_source != kNoSlot) ++n_holders[table.state_source];
+    for (const StateOut& out : table.step_states) {
+      if (out.slot != table.own_state) ++n_holders[out.slot];
+    }
+    const bool has_state = table.own_state != kNoSlot || table.state_source != kNoSlot;
+    if (has_states() && table.n_state > 0 && !has_state) return broken("a table has no state", i);
+  }
+  uint64_t n_resident = 0;
+  for (StateSlot slot = 0; slot < states_.n_used(); ++slot) {
+    n_resident += state_has_memory_[slot] ? 1 : 0;
+    const PageId owner = state_owners_[slot];
+    if (n_holders[slot] != states_.n_holders(slot)) {
+      return broken("a state's holders are not the tables that use it", slot);
+    }
+    if (owner != kNoPage && (contents_[owner].n_tokens == 0 || contents_[owner].state != slot)) {
+      return broken("a state's page does not know it", slot);
+    }
+    if ((owner != kNoPage || n_holders[slot] > 0) && !state_has_memory_[slot]) {
+      return broken("a state that is used has no memory", slot);
+    }
+  }
+  for (PageId page = 0; page < pool_.n_used(); ++page) {
+    const StateSlot slot = contents_[page].state;
+    if (contents_[page].n_tokens > 0 && slot != kNoSlot && state_owners_[slot] != page) {
+      return broken("a page's state is another's", page);
+    }
+  }
+  return n_resident == n_resident_states_ ? Status()
+                                          : broken("slots with memory are counted wrongly", 0);
 }
 
 Status Cache::check_contents() const {

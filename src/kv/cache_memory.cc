@@ -30,7 +30,7 @@ uint64_t sequence_bytes(const CacheOptions& options, uint64_t n_tokens) {
     const uint64_t n_pages = pages_for(n_tokens);
     total += c.bytes * (c.window == 0 ? n_pages : std::min(n_pages, most_pages(options, c.window)));
   }
-  return total;
+  return total + (n_tokens > 0 ? options.state_bytes : 0);
 }
 
 size_t Cache::first_needed(size_t page_class, size_t n_tokens) const {
@@ -38,20 +38,24 @@ size_t Cache::first_needed(size_t page_class, size_t n_tokens) const {
   return window > 0 && n_tokens + 1 > window ? (n_tokens + 1 - window) / kPageTokens : 0;
 }
 
-// How many of these whole pages of one prefix can be gone on from: windows must be complete there.
-size_t Cache::n_usable(std::span<const PageId> pages) const {
-  if (!has_windows()) return pages.size();
+// After how many of these whole pages of one prefix (none, one, ... all) windows are complete, so
+// that a sequence can go on from there.
+std::vector<bool> Cache::usable(std::span<const PageId> pages) const {
+  std::vector<bool> usable(pages.size() + 1, true);
   std::array<size_t, kMaxPageClasses> whole_since{};
-  size_t n_usable = 0;
-  for (size_t i = 0; i < pages.size(); ++i) {
-    bool is_usable = true;
+  for (size_t i = 0; has_windows() && i < pages.size(); ++i) {
     for (size_t c = 0; c < options_.classes.size(); ++c) {
       if ((parts_[pages[i]] >> c & 1) == 0) whole_since[c] = i + 1;
-      is_usable &= whole_since[c] <= first_needed(c, (i + 1) * kPageTokens);
+      if (whole_since[c] > first_needed(c, (i + 1) * kPageTokens)) usable[i + 1] = false;
     }
-    if (is_usable) n_usable = i + 1;
   }
-  return n_usable;
+  return usable;
+}
+
+size_t Cache::n_usable(std::span<const PageId> pages) const {
+  if (!has_windows()) return pages.size();
+  const std::vector<bool> at = usable(pages);
+  return static_cast<size_t>(std::find(at.rbegin(), at.rend(), true).base() - at.begin()) - 1;
 }
 
 uint64_t Cache::bytes_of(Parts parts) const {
@@ -66,6 +70,7 @@ uint64_t Cache::missing_bytes(const Table& table, uint32_t n_tokens) const {
   const size_t n_have = table.pages.size();
   const size_t n_new = std::max<size_t>(pages_for(n_tokens), n_have) - n_have;
   uint64_t total = n_new * full_bytes_;
+  if (has_states() && table.own_state == kNoSlot) total += options_.state_bytes;
   for (size_t c = 0; c < options_.classes.size(); ++c) {
     const PageClass& page_class = options_.classes[c];
     if (page_class.window == 0) continue;
@@ -155,10 +160,12 @@ uint64_t Cache::drop_passed(uint64_t n_bytes, bool borders_too, PageId filling) 
   return n_dropped;
 }
 
-// A free page with all its parts. False: no free page has memory.
+// What nobody holds: a state that nobody can go on from, else a page with all its parts (and what
+// stands behind it), else a state. False: there is none of these.
 bool Cache::drop_oldest(uint64_t* n_dropped) {
+  if (states_.n_blank() > 0) return drop_state(states_.give_back(), n_dropped);
   const PageId page = pool_.give_back();
-  if (page == kNoPage) return false;
+  if (page == kNoPage) return drop_state(states_.give_back(), n_dropped);
   forget(page);
   for (size_t c = 0; c < options_.classes.size(); ++c) {
     if (parts_[page] >> c & 1) *n_dropped += drop(page, c);
@@ -168,7 +175,7 @@ bool Cache::drop_oldest(uint64_t* n_dropped) {
 
 uint64_t Cache::give_back(uint64_t n) {
   uint64_t n_dropped = 0;
-  while (n_dropped < n && pool_.n_blank() > 0) drop_oldest(&n_dropped);
+  while (n_dropped < n && pool_.n_blank() + states_.n_blank() > 0) drop_oldest(&n_dropped);
   if (n_dropped < n) n_dropped += drop_passed(n - n_dropped, /*borders_too=*/false);
   while (n_dropped < n && drop_oldest(&n_dropped)) {
   }

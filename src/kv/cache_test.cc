@@ -17,7 +17,7 @@ using testing::FakeArena;
 struct CacheFixture {
   explicit CacheFixture(uint32_t n_pages) : CacheFixture(CacheOptions{.n_pages = n_pages}) {}
   explicit CacheFixture(const CacheOptions& options)
-      : arena(options.n_pages, options.classes), cache(options, {1, 2}, &arena) {}
+      : arena(options.n_pages, options.classes, options.n_states), cache(options, {1, 2}, &arena) {}
 
   void run(const Tokens& tokens) {
     Lease lease = cache.match_prefix(tokens, static_cast<uint32_t>(tokens.size()) - 1);
@@ -27,7 +27,8 @@ struct CacheFixture {
     check();
   }
   void compute(Lease* lease, const Tokens& tokens, uint32_t from) {
-    arena.compute(lease->pages(), from, std::span(tokens).subspan(from));
+    const auto states = lease->begin_step(static_cast<uint32_t>(tokens.size()) - from);
+    arena.compute(lease->pages(), from, std::span(tokens).subspan(from), states.in, states.out);
   }
   uint32_t hit(const Tokens& tokens) {
     return cache.match_prefix(tokens, static_cast<uint32_t>(tokens.size())).n_cached();

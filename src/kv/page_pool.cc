@@ -71,6 +71,12 @@ void PagePool::release(PageId page, bool keep_content) {
   }
 }
 
+void PagePool::forget(PageId page) {
+  T9_CHECK(pages_[page].warm);
+  unlink(page);
+  blank_.push_back(page);
+}
+
 PageId PagePool::give_back() {
   PageId page = take_blank();
   if (page == kNoPage) {

@@ -46,6 +46,8 @@ class PagePool {
   void hold(PageId page);
   // One holder less. Without holders it is warm and the youngest, or blank. Requires: held.
   void release(PageId page, bool keep_content);
+  // A free page's content is worth nothing any more: warm becomes blank.
+  void forget(PageId page);
   // The next page whose memory should go back, cold from now on: blank, else the oldest warm one.
   // kNoPage: no free page has memory.
   PageId give_back();

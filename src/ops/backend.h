@@ -31,7 +31,8 @@ struct BackendOptions {
   uint32_t n_threads = 1;
   uint32_t max_rows = 512;        // most rows of one step
   uint32_t max_logit_rows = 512;  // most logit rows of one step
-  uint32_t max_pages = 0;  // KV pages in the arena: address space only, memory is touched on use
+  uint32_t max_pages = 0;   // KV pages in the arena: address space only, memory is touched on use
+  uint32_t max_states = 0;  // slots for recurrent states, likewise
   KvType kv_type = KvType::kI16;
   // Told of each matrix's bytes in the file once they have been read for good: they need no memory
   // from then on.
@@ -77,7 +78,14 @@ class Backend {
   virtual void read_page(PageId page, std::span<uint8_t> out) const = 0;
   virtual void write_page(PageId page, std::span<const uint8_t> bytes) = 0;
 
+  // Gives the memory of a slot of recurrent state back to the system; its content is lost.
+  virtual void drop_state(StateSlot slot) = 0;
+  // A slot's bytes (state_bytes() of them), under the rule of pages.
+  virtual void read_state(StateSlot slot, std::span<uint8_t> out) const = 0;
+  virtual void write_state(StateSlot slot, std::span<const uint8_t> bytes) = 0;
+
   virtual uint64_t page_bytes() const = 0;    // of one page, all layers
+  virtual uint64_t state_bytes() const = 0;   // of one slot, all layers; 0: none is recurrent
   virtual uint64_t weight_bytes() const = 0;  // packed weights in memory
   virtual std::string_view name() const = 0;  // "cpu/avx512"
   // Names the arithmetic and the layout of a page: changes whenever equal inputs may give other

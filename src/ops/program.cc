@@ -175,6 +175,69 @@ void Program::add_expert_sum(TensorId residual, TensorId in, TensorId routes) {
   ops.push_back(ExpertSum{in, routes, residual});
 }
 
+TensorId Program::expert_sum(TensorId in, TensorId routes) {
+  T9_CHECK(n_slots[at(in)] == widths[at(routes)] / 2);
+  const TensorId out = new_tensor(widths[at(in)]);
+  ops.push_back(ExpertSum{in, routes, out, false});
+  return out;
+}
+
+TensorId Program::relu_squared(TensorId in) {
+  const TensorId out = new_tensor(widths[at(in)], n_slots[at(in)]);
+  ops.push_back(ReluSquared{in, out});
+  return out;
+}
+
+TensorId Program::gated_delta(GatedDelta op) {
+  const uint32_t n_heads = op.n_value_heads;
+  T9_CHECK(op.n_key_heads > 0 && n_heads > 0 && n_heads % op.n_key_heads == 0);
+  T9_CHECK(op.key_dim > 0 && op.value_dim > 0);
+  T9_CHECK(widths[at(op.qkv)] == 2 * op.n_key_heads * op.key_dim + n_heads * op.value_dim);
+  T9_CHECK(widths[at(op.beta_alpha)] == 2 * n_heads);
+  T9_CHECK(vectors[at(op.a)].size() == n_heads && vectors[at(op.dt_bias)].size() == n_heads);
+  op.state_part = static_cast<uint32_t>(state_parts.size());
+  state_parts.push_back(n_heads * op.key_dim * state_columns(op.value_dim));
+  op.out = new_tensor(n_heads * op.value_dim);
+  ops.push_back(op);
+  return op.out;
+}
+
+TensorId Program::mamba2_scan(Mamba2Scan op) {
+  T9_CHECK(op.n_groups > 0 && op.n_heads > 0 && op.n_heads % op.n_groups == 0);
+  T9_CHECK(op.head_dim > 0 && op.state_dim > 0);
+  T9_CHECK(widths[at(op.xbc)] == op.n_heads * op.head_dim + 2 * op.n_groups * op.state_dim);
+  T9_CHECK(widths[at(op.dt)] == op.n_heads);
+  for (const VectorId id : {op.a, op.dt_bias, op.d}) T9_CHECK(vectors[at(id)].size() == op.n_heads);
+  op.state_part = static_cast<uint32_t>(state_parts.size());
+  state_parts.push_back(op.n_heads * op.state_dim * state_columns(op.head_dim));
+  op.out = new_tensor(op.n_heads * op.head_dim);
+  ops.push_back(op);
+  return op.out;
+}
+
+TensorId Program::gated_norm(GatedNorm op) {
+  const uint32_t width = widths[at(op.in)];
+  T9_CHECK(widths[at(op.gate)] == width && op.group_width > 0 && width % op.group_width == 0);
+  const size_t n_weights = vectors[at(op.weight)].size();
+  T9_CHECK(n_weights == width || n_weights == op.group_width);
+  op.out = new_tensor(width);
+  ops.push_back(op);
+  return op.out;
+}
+
+TensorId Program::causal_conv(CausalConv op) {
+  const uint32_t width = widths[at(op.in)] / (op.gated ? 3 : 1);
+  T9_CHECK(width * (op.gated ? 3 : 1) == widths[at(op.in)]);
+  T9_CHECK(op.n_taps >= 2 && op.n_taps <= kMaxConvTaps);
+  T9_CHECK(vectors[at(op.weight)].size() == size_t{width} * op.n_taps);
+  T9_CHECK(!op.bias || vectors[at(op.bias)].size() == width);
+  op.state_part = static_cast<uint32_t>(state_parts.size());
+  state_parts.push_back((op.n_taps - 1) * width);
+  op.out = new_tensor(width);
+  ops.push_back(op);
+  return op.out;
+}
+
 TensorId Program::select_rows(TensorId in) {
   const TensorId out = new_tensor(widths[at(in)]);
   ops.push_back(SelectRows{in, out});

@@ -162,11 +162,84 @@ struct ExpertLinear {
   TensorId out;                    // with n_slots
 };
 
-// out += the sum over a row's slots, in their order, of weight * in.
+// The sum over a row's slots, in their order, of weight * in; with add, out += that, else out is
+// it.
 struct ExpertSum {
   TensorId in;
   TensorId routes;
   TensorId out;
+  bool add = true;
+};
+
+// out = max(in, 0)^2. For each slot where in has slots.
+struct ReluSquared {
+  TensorId in;
+  TensorId out;
+};
+
+// Causal convolution of each column over the row's own sequence, zeros before its begin:
+// out = bias + the sum over taps of weight * in, the last tap at the row itself.
+// State: the last n_taps - 1 inputs, [n_taps - 1][width], the oldest first.
+struct CausalConv {
+  TensorId in;
+  // in is [b | c | x], what is convolved (and kept) b * x, and out is multiplied by c.
+  bool gated = false;
+  uint32_t state_part = 0;  // index into Program::state_parts
+  uint32_t n_taps = 0;      // 2 to kMaxConvTaps
+  VectorId weight;          // [width][n_taps], the oldest input's first
+  VectorId bias = {};
+  bool silu = false;  // of the sum
+  TensorId out = {};
+};
+inline constexpr uint32_t kMaxConvTaps = 8;
+
+// A state that is a matrix has its columns in tiles of as many, the last one padded.
+inline constexpr uint32_t kStateTile = 16;
+constexpr uint32_t state_columns(uint32_t n) {
+  return (n + kStateTile - 1) / kStateTile * kStateTile;
+}
+
+// Gated delta rule. q and k of each key head get length 1 (x / sqrt(sum of squares + 1e-6); both in
+// place), q is divided by sqrt(key_dim). Per value head, with a state S of zeros before the
+// sequence's begin: decay = exp(a * softplus(alpha + dt_bias)), S = decay * S,
+// S += k (sigmoid(beta) * (v - S^T k))^T, out = S^T q.
+// State: [n_value_heads][columns in tiles][key_dim][kStateTile].
+// Source: Yang, Kautz, Hatamizadeh 2024 (arXiv:2412.06464).
+struct GatedDelta {
+  TensorId qkv;         // [q heads | k heads | v heads]
+  TensorId beta_alpha;  // [betas | alphas] of the value heads; interleaved: so for each key head
+  bool interleaved = false;
+  bool tiled = false;  // value head h has key head h % n_key_heads; else neighbours share one
+  uint32_t n_key_heads = 0, key_dim = 0;
+  uint32_t n_value_heads = 0, value_dim = 0;
+  VectorId a, dt_bias;      // [n_value_heads]
+  uint32_t state_part = 0;  // index into Program::state_parts
+  TensorId out = {};        // [n_rows, n_value_heads * value_dim]
+};
+
+// Selective scan (Mamba2). Per head, with a state S of zeros before the sequence's begin:
+// step = softplus(dt + dt_bias), S = exp(step * a) * S + b (step * x)^T, out = S^T c + d * x.
+// State: [n_heads][columns in tiles][state_dim][kStateTile].
+// Source: Dao and Gu 2024 (arXiv:2405.21060).
+struct Mamba2Scan {
+  TensorId xbc;  // [x heads | b groups | c groups]; as many neighbouring heads share a group
+  TensorId dt;   // [n_rows, n_heads]
+  uint32_t n_heads = 0, head_dim = 0;
+  uint32_t n_groups = 0, state_dim = 0;
+  VectorId a, dt_bias, d;   // [n_heads]
+  uint32_t state_part = 0;  // index into Program::state_parts
+  TensorId out = {};        // [n_rows, n_heads * head_dim]
+};
+
+// Of each run of group_width elements: out = in / rms(in) * weight * silu(gate); with gate_first, x
+// = in * silu(gate) and out = x / rms(x) * weight.
+struct GatedNorm {
+  TensorId in, gate;
+  VectorId weight;  // of the whole width, or of one group for all
+  uint32_t group_width = 0;
+  float eps = 0;
+  bool gate_first = false;
+  TensorId out = {};
 };
 
 // Keeps only the rows whose logits or hidden states were asked for (Batch::logit_rows, then
@@ -186,7 +259,8 @@ struct Head {
 };
 
 using Op = std::variant<Embed, RmsNorm, LayerNorm, Linear, RopeAppend, Attention, GatedActivation,
-                        Gelu, Route, ExpertLinear, ExpertSum, SelectRows, Head>;
+                        Gelu, Route, ExpertLinear, ExpertSum, ReluSquared, CausalConv, GatedDelta,
+                        Mamba2Scan, GatedNorm, SelectRows, Head>;
 
 // What an op multiplies with weights: in [rows, n_in] by each of the matrices.
 struct Product {
@@ -200,8 +274,9 @@ struct Program {
   std::vector<std::vector<float>> vectors;
   std::vector<Rope> ropes;
   std::vector<KvLayer> kv_layers;
-  std::vector<uint32_t> widths;   // of each activation tensor
-  std::vector<uint32_t> n_slots;  // of each; 0: the row is one part
+  std::vector<uint32_t> state_parts;  // f32 numbers of each recurrent op's part of a state
+  std::vector<uint32_t> widths;       // of each activation tensor
+  std::vector<uint32_t> n_slots;      // of each; 0: the row is one part
   std::vector<Op> ops;
   uint32_t n_vocab = 0;  // rows of the head; 0: no logits
 
@@ -223,6 +298,12 @@ struct Program {
   TensorId expert_linear(TensorId in, TensorId routes, std::vector<MatrixId> matrices,
                          VectorId bias = {});
   void add_expert_sum(TensorId residual, TensorId in, TensorId routes);
+  TensorId expert_sum(TensorId in, TensorId routes);
+  TensorId relu_squared(TensorId in);
+  TensorId causal_conv(CausalConv op);  // sets op.out and op.state_part
+  TensorId gated_delta(GatedDelta op);  // likewise
+  TensorId mamba2_scan(Mamba2Scan op);  // likewise
+  TensorId gated_norm(GatedNorm op);    // sets op.out
   TensorId select_rows(TensorId in);
   void head(TensorId in, MatrixId matrix, float softcap = 0.0f);
   void end_without_head(TensorId states);

@@ -54,6 +54,7 @@ std::span<const Slice> Scheduler::plan() {
     plan_prompts(
         n_replies > 0 ? std::min(cost_.rows_of_short_prompt(), limits_.max_rows - n_replies) : 0);
     if (!slices_.empty() || running_.empty()) {
+      begin_states();
       return slices_;
     }
     make_room();  // prompts hold pages that each other needs
@@ -132,7 +133,7 @@ void Scheduler::admit() {
 }
 
 // The place in the queue of the one whose turn it is; the queue's size: none.
-size_t Scheduler::next_to_admit() const {
+size_t Scheduler::next_to_admit() {
   const auto n_running = [&](uint64_t session) {
     return session == 0 ? 0 : std::ranges::count(running_, session, &Sequence::session);
   };
@@ -175,22 +176,30 @@ bool Scheduler::try_admit(Sequence* sequence) {
     sequence->admitted_before = true;
   }
   sequence->lease = std::move(lease);
+  // The last token is computed again by whoever sends the same prompt.
+  sequence->lease.want_state(sequence->n_prompt - 1);
   return true;
 }
 
 // Whether a running prompt is about to compute more of what this one needs, too.
-bool Scheduler::is_being_computed(const Sequence& sequence) const {
+// With recurrent layers it can go on from a page border only, where the leader leaves a state.
+bool Scheduler::is_being_computed(const Sequence& sequence) {
   if (sequence.wants_all_rows() || limits_.whole_prompts) {
     return false;
   }
-  return std::ranges::any_of(running_, [&](const Sequence& leader) {
+  return std::ranges::any_of(running_, [&](Sequence& leader) {
     // One that wants all rows computes what is known as well: nobody waits for that.
     if (leader.n_left() <= 1 || leader.wants_all_rows()) {
       return false;
     }
-    const auto common =
-        std::ranges::mismatch(leader.tokens, sequence.tokens).in1 - leader.tokens.begin();
-    return static_cast<uint32_t>(common) >= leader.n_computed + kWorthWaiting;
+    auto common = static_cast<uint32_t>(std::ranges::mismatch(leader.tokens, sequence.tokens).in1 -
+                                        leader.tokens.begin());
+    if (!cache_->has_states()) return common >= leader.n_computed + kWorthWaiting;
+    common = std::min(common, static_cast<uint32_t>(sequence.tokens.size()) - 1);
+    common -= common % kv::kPageTokens;
+    if (common <= leader.n_computed) return false;
+    leader.lease.want_state(common);
+    return true;
   });
 }
 
@@ -229,6 +238,15 @@ void Scheduler::add_slice(Sequence* sequence, uint32_t n_rows) {
   slice.first_logit_row = sequence->wants_all_rows() ? 0 : n_rows - (slice.samples ? 1u : 0u);
   slice.cached = sequence->cached;
   slices_.push_back(slice);
+}
+
+// Once the plan stands: what is left of memory may keep states for others.
+void Scheduler::begin_states() {
+  if (!cache_->has_states()) return;
+  for (Slice& slice : slices_) {
+    const auto it = std::ranges::find(running_, slice.id, &Sequence::id);
+    slice.states = it->lease.begin_step(static_cast<uint32_t>(slice.tokens.size()));
+  }
 }
 
 void Scheduler::preempt_youngest() {

@@ -43,6 +43,7 @@ struct Slice {
   std::span<const TokenId> tokens = {};  // one a row
   uint32_t n_past = 0;                   // tokens before them, already in the cache
   std::span<const PageId> pages = {};    // covers n_past + rows
+  kv::Lease::StepStates states = {};     // with recurrent layers
   uint32_t first_logit_row = 0;  // logits (or hidden states, as the sequence's owner knows) are
                                  // wanted from this row of the slice on (its size: none)
   bool samples = false;          // the last row's logits choose the sequence's next token
@@ -122,13 +123,14 @@ class Scheduler {
   void plan_replies();
   void plan_prompts(uint32_t n_short_rows);
   void admit();
-  size_t next_to_admit() const;
+  size_t next_to_admit();
   bool try_admit(Sequence* sequence);
   void make_room();
-  bool is_being_computed(const Sequence& sequence) const;
+  bool is_being_computed(const Sequence& sequence);
   void add_slice(Sequence* sequence, uint32_t n_rows);
   void add_prompt_slice(Sequence* sequence, uint32_t max_rows);
   void add_whole_prompt(Sequence* sequence);
+  void begin_states();
   void preempt_youngest();
   void observe(double step_ms);
 

@@ -328,6 +328,11 @@ TEST(Scheduler, RandomRequestsEqualTheTwin) {
       pages.step_tokens = limits.max_rows;
       memory = pages.memory_bytes = kv::sequence_bytes(pages, n_pages * 32) + below(30);
     }
+    if (round % 3 == 2) {  // recurrent layers, whose states are large
+      pages.state_bytes = 4;
+      pages.n_states = 4 * limits.max_batch + 10;
+      memory = pages.memory_bytes = kv::sequence_bytes(pages, n_pages * 32) + below(60);
+    }
     Fixture f(pages, limits);
     SequenceId next_id = 1;
     for (int i = 0; i < 700; ++i) {
@@ -361,6 +366,33 @@ TEST(Scheduler, RandomRequestsEqualTheTwin) {
   }
 }
 
+// With recurrent layers a prompt goes on from a page border where a state stands.
+TEST(Scheduler, EqualPromptsAreComputedOnceAndTheSameAgainGoesOnNearItsEnd) {
+  Fixture f(kv::CacheOptions{.n_pages = 64, .state_bytes = 1000, .n_states = 30},
+            {.max_batch = 4, .max_rows = 64});
+  const Tokens prompt = iota(300);
+  Tokens other = prompt;
+  other[200] = 7;
+  f.add(1, prompt, 5);
+  f.step();
+  f.add(2, prompt, 5);
+  f.add(3, other, 5);
+  f.run();
+  EXPECT_TRUE(f.right(1) && f.right(2) && f.right(3));
+  EXPECT_EQ(f.cached[2], 288u);
+  EXPECT_EQ(f.cached[3], 192u);  // the leader left a state where the follower leaves it
+  f.add(4, prompt, 5);
+  Tokens next = prompt;
+  next.insert(next.end(), f.replies[1].begin(), f.replies[1].end() - 1);
+  next.push_back(9);
+  f.run();
+  EXPECT_EQ(f.cached[4], 288u);
+  f.add(5, next, 5);
+  f.run();
+  EXPECT_EQ(f.cached[5], 304u);  // where the reply ended, within a page
+  EXPECT_TRUE(f.right(4) && f.right(5));
+}
+
 // Ten thousand requests through a small machine: integrity after each step, every reply equal to
 // the twin's.
 TEST(Scheduler, TenThousandRequestsEqualTheTwin) {
@@ -368,7 +400,12 @@ TEST(Scheduler, TenThousandRequestsEqualTheTwin) {
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
   const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
-  Fixture f(12, {.max_batch = 8, .max_rows = 96});
+  const bool is_recurrent = random() % 2 == 0;
+  Fixture f({.n_pages = 12,
+             .memory_bytes = 14,
+             .state_bytes = is_recurrent ? 1u : 0u,
+             .n_states = is_recurrent ? 40u : 0u},
+            {.max_batch = 8, .max_rows = 96});
   f.ms_of_step = small_machine;
   std::vector<Tokens> heads;
   for (int i = 0; i < 4; ++i) heads.push_back(iota(20 + 15 * static_cast<size_t>(i), 1000 * i));

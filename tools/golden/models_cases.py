@@ -58,6 +58,8 @@ class Case:
     softcaps: tuple | None = None  # of attention scores and of logits
     experts: Experts | None = None
     growth: float = 0.0  # Ministral 3: attention.temperature_scale
+    mixers: str = ""  # a letter a layer: a attention, c short convolution; empty: all attention
+    taps: int = 0  # of a convolution
     pooling: int = 0  # pooling_type as stored: 1 mean, 2 cls, 3 last; 0: key absent
     types: dict = field(default_factory=dict)  # tensor role -> GGML type name; "*" is the default
     prompt_lengths: tuple = PROMPT_LENGTHS
@@ -65,8 +67,8 @@ class Case:
 
     def type_of(self, role: str) -> str:
         """GGML type of a matrix; role is the tensor's name without layer and '.weight'."""
-        if role == "ffn_gate_inp":
-            return "F32"  # as every quantisation leaves it
+        if role in ("ffn_gate_inp", "conv"):
+            return "F32"  # as every quantisation leaves them
         return self.types.get(role, self.types.get("*", "F32"))
 
     def sliding(self, layer: int) -> bool:
@@ -79,6 +81,9 @@ class Case:
         default = 6 if self.arch == "gemma3" else 2
         n = default if self.pattern is None else self.pattern
         return (layer + 1) % n != 0
+
+    def mixer(self, layer: int) -> str:
+        return self.mixers[layer] if self.mixers else "a"
 
     def has_experts(self, layer: int) -> bool:
         return self.experts is not None and layer >= self.experts.lead
@@ -153,6 +158,10 @@ def glm4moe(name, **shape):
     return Case(name, "glm4moe", "Glm4MoeForCausalLM", **shape)
 
 
+def lfm2(name, arch="lfm2", hf="Lfm2ForCausalLM", **shape):
+    return Case(name, arch, hf, tied=True, qk_norm=True, rope_base=1e6, **shape)
+
+
 F32_CASES = [
     llama("llama_gqa1_d64", n_layers=3, E=144, F=200, H=3, K=3, D=64, V=261),
     llama("llama_gqa3_tied", n_layers=3, E=192, F=328, H=3, K=1, D=64, V=301, tied=True, eps=1e-3),
@@ -216,6 +225,10 @@ F32_CASES = [
     glm4moe("glm4moe_groups_norm", n_layers=2, E=136, F=120, H=4, K=2, D=40, rope_dims=20, V=267, qk_norm=True,
             experts=Experts(12, 4, 52, shared=104, lead=0, groups=(4, 2), scale=1.2, normalise=False)),
     gpt_oss("gpt_oss", n_layers=4, E=136, F=96, H=4, K=2, D=48, V=295, window=50, experts=Experts(9, 4, 96)),
+    lfm2("lfm2", n_layers=5, E=144, F=196, H=3, K=1, D=48, V=285, mixers="cacca", taps=3),
+    lfm2("lfm2_taps4", n_layers=3, E=200, F=152, H=5, K=5, D=40, V=279, mixers="acc", taps=4),
+    lfm2("lfm2moe", "lfm2moe", "Lfm2MoeForCausalLM", n_layers=4, E=168, F=116, H=4, K=2, D=42, V=291, mixers="ccac",
+         taps=3, experts=Experts(10, 3, 52, lead=1)),
 ]
 
 # Every block format that a weight may have; "*" sets all matrices, the embedding and the head included.
@@ -260,6 +273,8 @@ QUANT_CASES = [
            hf_class="Qwen3MoeForCausalLM", qk_norm=True, eps=1e-6, experts=Experts(8, 3, 256)),
     _quant("quant_glm4moe_q5_0", {"*": "Q5_0"}, arch="glm4moe", hf_class="Glm4MoeForCausalLM", qkv_bias=True, E=160,
            F=192, H=2, K=1, rope_dims=32, experts=Experts(8, 3, 96, shared=96, lead=1, groups=(1, 1), scale=1.5)),
+    _quant("quant_lfm2_q4_k", {"*": "Q4_K", "token_embd": "Q6_K", "attn_v": "Q6_K"}, arch="lfm2",
+           hf_class="Lfm2ForCausalLM", n_layers=4, tied=True, qk_norm=True, rope_base=1e6, mixers="ccac", taps=3),
     _quant("quant_gpt_oss_mxfp4", {"*": "Q8_0", "ffn_gate_exps": "MXFP4", "ffn_up_exps": "MXFP4",
                                    "ffn_down_exps": "MXFP4"}, arch="gpt-oss", hf_class="GptOssForCausalLM",
            qkv_bias=True, out_bias=True, rope_base=150000.0, rope_scaling=GPT_OSS_YARN, window=50, E=192, F=160,

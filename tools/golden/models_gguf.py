@@ -73,9 +73,14 @@ def _add_hyperparameters(w: gguf.GGUFWriter, case: Case) -> None:
     w.add_block_count(case.n_layers)
     w.add_feed_forward_length(case.F)
     w.add_head_count(case.H)
-    w.add_head_count_kv(case.K)
-    w.add_key_length(case.D)
-    w.add_value_length(case.D)
+    kv_heads = [case.K if case.mixer(i) == "a" else 0 for i in range(case.n_layers)]
+    w.add_head_count_kv(kv_heads if case.mixers else case.K)
+    if case.arch.startswith("lfm2"):
+        w.add_vocab_size(case.V)
+        w.add_shortconv_l_cache(case.taps)
+    else:
+        w.add_key_length(case.D)
+        w.add_value_length(case.D)
     w.add_layer_norm_rms_eps(case.eps)
     w.add_rope_freq_base(case.rope_base)
     if case.arch == "llama":
@@ -128,10 +133,13 @@ def _add_experts(w: gguf.GGUFWriter, case: Case) -> None:
     x = case.experts
     w.add_expert_count(x.n)
     w.add_expert_used_count(x.used)
-    if case.arch in ("qwen3moe", "qwen3vlmoe", "glm4moe", "gpt-oss"):
+    if case.arch in ("qwen3moe", "qwen3vlmoe", "glm4moe", "gpt-oss", "lfm2moe"):
         w.add_expert_feed_forward_length(x.F)
     if case.arch == "granitemoe" and x.shared:
         w.add_expert_shared_feed_forward_length(x.shared)
+    if case.arch == "lfm2moe":
+        w.add_leading_dense_block_count(x.lead)
+        w.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
     if case.arch == "glm4moe":
         w.add_expert_shared_count(x.shared // x.F)
         w.add_leading_dense_block_count(x.lead)

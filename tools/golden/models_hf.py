@@ -23,8 +23,16 @@ _GEMMA_NAMES = {
     "post_attention_norm": "post_attention_layernorm", "ffn_norm": "pre_feedforward_layernorm",
     "post_ffw_norm": "post_feedforward_layernorm",
 }
+_LFM2_NAMES = {
+    "attn_norm": "operator_norm", "ffn_norm": "ffn_norm", "attn_output": "self_attn.out_proj",
+    "attn_q_norm": "self_attn.q_layernorm", "attn_k_norm": "self_attn.k_layernorm",
+    "shortconv.in_proj": "conv.in_proj", "shortconv.conv": "conv.conv", "shortconv.out_proj": "conv.out_proj",
+    "ffn_gate": "feed_forward.w1", "ffn_up": "feed_forward.w3", "ffn_down": "feed_forward.w2",
+    "ffn_gate_inp": "feed_forward.gate",
+}
 # What a family calls otherwise.
 _OTHER_NAMES = {
+    "lfm2": _LFM2_NAMES, "lfm2moe": _LFM2_NAMES,
     "gemma2": _GEMMA_NAMES, "gemma3": _GEMMA_NAMES,
     "phi3": {"ffn_up": "mlp.gate_up_proj"},
     "glm4": {"ffn_up": "mlp.gate_up_proj", "post_attention_norm": "post_self_attn_layernorm",
@@ -33,7 +41,8 @@ _OTHER_NAMES = {
     "gpt-oss": {"post_attention_norm": "post_attention_layernorm", "ffn_gate_inp": "mlp.router"},
     "granitemoe": {"ffn_gate_inp": "block_sparse_moe.router", "ffn_down_shexp": "shared_mlp.output_linear"},
 }
-_GLOBAL_NAMES = {"token_embd": "model.embed_tokens", "output": "lm_head", "output_norm": "model.norm"}
+_GLOBAL_NAMES = {"token_embd": "model.embed_tokens", "output": "lm_head", "output_norm": "model.norm",
+                 "token_embd_norm": "model.embedding_norm"}
 # Whose q and k rows the converter permutes, so that rotary pairs lie side by side.
 _PAIRED = ("llama", "mistral3", "smollm3", "granite", "granitemoe")
 
@@ -43,9 +52,11 @@ def hf_name(case: Case, name: str) -> str:
     stem, kind = name.rsplit(".", 1)
     if not stem.startswith("blk."):
         return f"{_GLOBAL_NAMES[stem]}.{kind}"
-    _, layer, role = stem.split(".")
+    _, layer, role = stem.split(".", 2)
     if role == "attn_sinks":
         return f"model.layers.{layer}.self_attn.sinks"
+    if role == "exp_probs_b" and case.arch == "lfm2moe":
+        return f"model.layers.{layer}.feed_forward.expert_bias"
     if role == "exp_probs_b":
         return f"model.layers.{layer}.mlp.gate.e_score_correction_bias"
     names = _LAYER_NAMES | _OTHER_NAMES.get(case.arch, {})
@@ -65,7 +76,8 @@ def _join_experts(case: Case, values: dict[str, np.ndarray]) -> dict[str, np.nda
         def take(role):
             return values.pop(f"blk.{i}.{role}")
 
-        mlp = f"model.layers.{i}.{'block_sparse_moe' if case.arch == 'granitemoe' else 'mlp'}"
+        place = {"granitemoe": "block_sparse_moe", "lfm2moe": "feed_forward"}.get(case.arch, "mlp")
+        mlp = f"model.layers.{i}.{place}"
         if f"blk.{i}.ffn_gate_shexp.weight" in values and case.arch == "granitemoe":
             both = np.concatenate([take("ffn_gate_shexp.weight"), take("ffn_up_shexp.weight")])
             out[f"model.layers.{i}.shared_mlp.input_linear.weight"] = both
@@ -101,6 +113,8 @@ def state_dict(case: Case) -> dict[str, torch.Tensor]:
             value = pairs_to_halves(value, case.K)
         if case.arch in ("gemma2", "gemma3") and name.endswith("norm.weight"):
             value = value - np.float32(1.0)  # the file holds 1 + w
+        if name.endswith("shortconv.conv.weight"):
+            value = value[:, None, :]
         values[name] = value
     joined = _join_experts(case, values)
     joined |= {hf_name(case, name): value for name, value in values.items()}
@@ -130,6 +144,9 @@ def config(case: Case):
         common |= dict(sliding_window=case.window or None)
         if case.rope_scaling:
             common |= dict(original_max_position_embeddings=rope["original_max_position_embeddings"])
+    if case.arch.startswith("lfm2"):
+        common |= dict(norm_eps=case.eps, conv_L_cache=case.taps, block_auto_adjust_ff_dim=False,
+                       layer_types=["full_attention" if m == "a" else "conv" for m in case.mixers])
     if case.arch in ("glm4", "glm4moe"):
         common |= dict(attention_bias=case.qkv_bias)
     if case.arch == "gpt-oss":
@@ -169,6 +186,9 @@ def _experts_config(case: Case) -> dict:
     config = dict(num_experts_per_tok=x.used, experts_implementation="eager")
     if case.arch in ("qwen3moe", "qwen3vlmoe"):
         return config | dict(num_experts=x.n, moe_intermediate_size=x.F, norm_topk_prob=x.normalise)
+    if case.arch == "lfm2moe":
+        return config | dict(num_experts=x.n, moe_intermediate_size=x.F, norm_topk_prob=x.normalise,
+                             num_dense_layers=x.lead, use_expert_bias=True, routed_scaling_factor=x.scale)
     if case.arch == "glm4moe":
         return config | dict(
             n_routed_experts=x.n, moe_intermediate_size=x.F, norm_topk_prob=x.normalise, n_group=x.groups[0],

@@ -46,6 +46,8 @@ def matrix_shapes(case: Case, layer: int) -> dict[str, tuple[int, ...]]:
     if case.arch == "phi3":
         return {"attn_qkv": (q + 2 * kv, E), "attn_output": (E, q), "ffn_up": (2 * F, E), "ffn_down": (E, F)}
     shapes = {"attn_q": (q, E), "attn_k": (kv, E), "attn_v": (kv, E), "attn_output": (E, q)}
+    if case.mixer(layer) == "c":
+        shapes = {"shortconv.in_proj": (3 * E, E), "shortconv.conv": (E, case.taps), "shortconv.out_proj": (E, E)}
     if case.has_experts(layer):
         x = case.experts
         shapes |= {"ffn_gate_inp": (x.n, E), "ffn_gate_exps": (x.n, x.F, E), "ffn_up_exps": (x.n, x.F, E),
@@ -64,10 +66,14 @@ def mlp_norm(case: Case) -> str:
     return "post_attention_norm" if case.arch in ("glm4moe", "gpt-oss") else "ffn_norm"
 
 
-def vector_shapes(case: Case) -> dict[str, int]:
+def final_norm(case: Case) -> str:
+    return "token_embd_norm" if case.arch.startswith("lfm2") else "output_norm"
+
+
+def vector_shapes(case: Case, layer: int) -> dict[str, int]:
     """Role -> length of the norm weights of one layer."""
     norms = {"attn_norm": case.E, mlp_norm(case): case.E}
-    if case.qk_norm:
+    if case.qk_norm and case.mixer(layer) == "a":
         norms |= {"attn_q_norm": case.D, "attn_k_norm": case.D}
     if case.arch in ("gemma2", "gemma3", "glm4"):
         norms |= {"post_attention_norm": case.E, "post_ffw_norm": case.E}
@@ -122,9 +128,9 @@ def float_tensors(case: Case) -> dict[str, np.ndarray]:
     matrix("token_embd", "token_embd", (case.V, case.E))
     if not case.tied:
         matrix("output", "output", (case.V, case.E))
-    out["output_norm.weight"] = norm_weight(case, "output_norm", case.E)
+    out[f"{final_norm(case)}.weight"] = norm_weight(case, final_norm(case), case.E)
     for i in range(case.n_layers):
-        for role, n in vector_shapes(case).items():
+        for role, n in vector_shapes(case, i).items():
             out[f"blk.{i}.{role}.weight"] = norm_weight(case, f"blk.{i}.{role}", n)
         for role, shape in matrix_shapes(case, i).items():
             matrix(f"blk.{i}.{role}", role, shape)
@@ -132,6 +138,6 @@ def float_tensors(case: Case) -> dict[str, np.ndarray]:
                 bias(f"blk.{i}.{role}", shape[:-1])
         if case.arch == "gpt-oss":
             vector(f"blk.{i}.attn_sinks.weight", case.H, 1.5)
-        if case.arch == "glm4moe" and case.has_experts(i):
+        if case.arch in ("glm4moe", "lfm2moe") and case.has_experts(i):
             vector(f"blk.{i}.exp_probs_b.bias", case.experts.n, 0.1)
     return out

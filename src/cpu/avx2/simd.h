@@ -36,6 +36,7 @@ constexpr bool kSignedDot = false;
 #else
 constexpr bool kSignedDot = true;
 #endif
+constexpr int kStateTiles = 1, kScanRows = 2;
 constexpr int kQueryTile = 2;
 constexpr int kQueryTileI16 = 2, kKeyTile = 2, kValueTile = 2;
 

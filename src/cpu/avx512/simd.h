@@ -19,7 +19,8 @@ constexpr int kTileRows = 7;  // register tile of the panel kernel: rows x group
 constexpr int kTileGroups = 2;
 constexpr int kDirectRows = 8;      // rows that decode weights in registers together
 constexpr bool kSignedDot = false;  // whether dot<128> takes the zero point off by itself
-constexpr int kQueryTile = 6;       // query vectors that share one load of keys or values
+constexpr int kStateTiles = 2, kScanRows = 4;  // tiles of a state, and rows, that pass it together
+constexpr int kQueryTile = 6;  // query vectors that share one load of keys or values
 constexpr int kQueryTileI16 = 6, kKeyTile = 4, kValueTile = 4;  // queries x vectors of keys, dims
 
 T9_SIMD F32 zero() { return _mm512_setzero_ps(); }

@@ -8,6 +8,8 @@
 #include "cpu/generic/linear_quant.inl.h"
 #include "cpu/generic/rows.inl.h"
 #include "cpu/generic/route.inl.h"
+#include "cpu/generic/conv.inl.h"
+#include "cpu/generic/state.inl.h"
 #include "cpu/generic/attention.inl.h"
 #include "cpu/generic/attention_int.inl.h"
 #include "cpu/generic/table.inl.h"

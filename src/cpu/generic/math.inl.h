@@ -45,6 +45,25 @@ T9_SIMD F32 exp2(F32 x) {
 // x / (1 + e^-x)
 T9_SIMD F32 silu(F32 x) { return div(x, add(set1(1.0f), exp(sub(zero(), x)))); }
 
+T9_SIMD F32 sigmoid(F32 x) { return div(set1(1.0f), add(set1(1.0f), exp(sub(zero(), x)))); }
+
+// log(1 + e^x) = max(x, 0) + log(1 + u), u = e^-|x|; about 2 ulp, small results too.
+// Source: log(1 + u) = 2 atanh(z), z = u / (2 + u) <= 1/3, its series to z^15 (next term 5e-9).
+T9_SIMD F32 softplus(F32 x) {
+  const F32 u = exp(sub(zero(), abs(x)));
+  const F32 z = div(u, add(set1(2.0f), u)), z2 = mul(z, z);
+  F32 p = set1(1.0f / 15);
+  p = fma(p, z2, set1(1.0f / 13));
+  p = fma(p, z2, set1(1.0f / 11));
+  p = fma(p, z2, set1(1.0f / 9));
+  p = fma(p, z2, set1(1.0f / 7));
+  p = fma(p, z2, set1(1.0f / 5));
+  p = fma(p, z2, set1(1.0f / 3));
+  p = fma(p, z2, set1(1.0f));
+  // max gives its second value when the first is no number: x stays none.
+  return fma(add(z, z), p, max(zero(), x));
+}
+
 // tanh(x) = 1 - 2 / (e^2x + 1)
 T9_SIMD F32 tanh(F32 x) {
   const F32 two_x = add(x, x);

@@ -76,6 +76,38 @@ static void erf_gelu(const float* x, uint32_t n, float* out) {
   }
 }
 
+// n values from f(i, n_lanes) on, 16 at a time.
+template <typename Fn>
+T9_SIMD void each_lanes(uint32_t n, Fn f) {
+  uint32_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) f(i, kLanes);
+  if (i < n) f(i, n - i);
+}
+T9_SIMD F32 load_up_to(const float* p, uint32_t n) {
+  return n < kLanes ? load_part(p, n) : load(p);
+}
+T9_SIMD void store_up_to(float* p, F32 x, uint32_t n) {
+  n < kLanes ? store_part(p, x, n) : store(p, x);
+}
+
+static void gated_rms_norm(const float* x, const float* gate, const float* w, uint32_t n, float eps,
+                           bool gate_first, float* out) {
+  F32 squares = zero();
+  each_lanes(n, [&](uint32_t i, uint32_t lanes) {
+    F32 y = load_up_to(x + i, lanes);
+    if (gate_first) y = mul(y, silu(load_up_to(gate + i, lanes)));
+    squares = fma(y, y, squares);
+  });
+  const F32 scale = set1(1.0f / sqrt_scalar(reduce_add(squares) / static_cast<float>(n) + eps));
+  each_lanes(n, [&](uint32_t i, uint32_t lanes) {
+    const F32 y = load_up_to(x + i, lanes), g = silu(load_up_to(gate + i, lanes));
+    const F32 weight = load_up_to(w + i, lanes);
+    const F32 gated_first = mul(mul(mul(y, g), scale), weight);
+    const F32 gated_last = mul(mul(mul(y, scale), weight), g);
+    store_up_to(out + i, gate_first ? gated_first : gated_last, lanes);
+  });
+}
+
 template <F32 (*kGated)(F32 gate, F32 up)>
 static void gated(const float* gate, const float* up, uint32_t n, float* out) {
   uint32_t i = 0;
@@ -99,6 +131,13 @@ static void gelu_mul(const float* gate, const float* up, uint32_t n, float* out)
 }
 static void clamped_swiglu(const float* gate, const float* up, uint32_t n, float* out) {
   gated<clamped_swiglu_gate>(gate, up, n, out);
+}
+
+static void relu_squared(const float* x, uint32_t n, float* out) {
+  each_lanes(n, [&](uint32_t i, uint32_t lanes) {
+    const F32 y = max(zero(), load_up_to(x + i, lanes));
+    store_up_to(out + i, mul(y, y), lanes);
+  });
 }
 
 static void add_scaled(const float* x, float factor, uint32_t n, float* out) {

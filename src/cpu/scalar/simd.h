@@ -27,6 +27,7 @@ constexpr int kTileRows = 1;
 constexpr int kTileGroups = 1;
 constexpr int kDirectRows = 1;
 constexpr bool kSignedDot = false;
+constexpr int kStateTiles = 1, kScanRows = 1;
 constexpr int kQueryTile = 2;
 constexpr int kQueryTileI16 = 2, kKeyTile = 2, kValueTile = 1;
 

@@ -29,7 +29,11 @@ class FakeBackend final : public ops::Backend {
  public:
   static constexpr uint32_t kStateWidth = 8;  // a hidden state is the first logits
 
-  FakeBackend(uint32_t n_pages, uint32_t vocab_size) : arena_(n_pages), n_vocab_(vocab_size) {}
+  // n_states above 0: its layers are recurrent.
+  FakeBackend(uint32_t n_pages, uint32_t vocab_size, uint32_t n_states = 0)
+      : arena_(n_pages, {kv::PageClass{}}, n_states),
+        n_vocab_(vocab_size),
+        state_bytes_(n_states > 0 ? kv::testing::FakeArena::kStateBytes : 0) {}
 
   Result<std::span<const float>> step(const ops::Batch& batch) override {
     while (hangs && !interrupted) interrupted.wait(false);
@@ -43,9 +47,12 @@ class FakeBackend final : public ops::Backend {
     for (const ops::BatchSequence& s : batch.sequences) {
       T9_CHECK(s.first_row == next_row);
       next_row += s.n_rows;
+      std::vector<kv::StateOut> outs;
+      for (const ops::StateOut& out : s.states_out) outs.push_back({out.row, out.slot});
+      const auto tokens = batch.tokens.subspan(s.first_row, s.n_rows);
+      arena_.compute(s.pages, s.n_past, tokens, s.state_in, outs);
       for (uint32_t r = 0; r < s.n_rows; ++r) {
-        const uint64_t hash =
-            arena_.compute(s.pages, s.n_past + r, batch.tokens.subspan(s.first_row + r, 1));
+        const uint64_t hash = arena_.cell(s.pages, s.n_past + r);
         if (next_logit < batch.logit_rows.size() &&
             batch.logit_rows[next_logit] == s.first_row + r) {
           fake_logits(hash, n_vocab_, &logits_[next_logit++ * n_vocab_]);
@@ -76,6 +83,14 @@ class FakeBackend final : public ops::Backend {
   void write_page(ops::PageId page, std::span<const uint8_t> bytes) override {
     arena_.write_page(page, bytes);
   }
+  void drop_state(ops::StateSlot slot) override { arena_.drop_state(slot); }
+  void read_state(ops::StateSlot slot, std::span<uint8_t> out) const override {
+    arena_.read_state(slot, out);
+  }
+  void write_state(ops::StateSlot slot, std::span<const uint8_t> bytes) override {
+    arena_.write_state(slot, bytes);
+  }
+  uint64_t state_bytes() const override { return state_bytes_; }
   uint64_t page_bytes() const override { return kv::testing::FakeArena::kPageBytes; }
   uint64_t weight_bytes() const override { return 1; }
   std::string_view name() const override { return "fake"; }
@@ -94,6 +109,7 @@ class FakeBackend final : public ops::Backend {
  private:
   kv::testing::FakeArena arena_;
   uint32_t n_vocab_;
+  uint64_t state_bytes_;
   std::vector<float> logits_, states_;
 };
 

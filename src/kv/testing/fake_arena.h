@@ -18,9 +18,11 @@ class FakeArena final : public PageCopier {
   static auto* of(auto& cells, PageId page) { return &cells[size_t{page} * kPageTokens]; }
 
  public:
-  explicit FakeArena(uint32_t n_pages, std::vector<PageClass> classes = {PageClass{}})
+  explicit FakeArena(uint32_t n_pages, std::vector<PageClass> classes = {PageClass{}},
+                     uint32_t n_states = 0)
       : classes_(std::move(classes)),
-        cells_(classes_.size(), std::vector<uint64_t>(size_t{n_pages} * kPageTokens, 0)) {}
+        cells_(classes_.size(), std::vector<uint64_t>(size_t{n_pages} * kPageTokens, 0)),
+        states_(n_states, 0) {}
 
   static uint64_t step(uint64_t hash, TokenId token) {
     return (hash ^ static_cast<uint64_t>(token + 1)) * 0x9E3779B97F4A7C15u + 1;
@@ -31,8 +33,15 @@ class FakeArena final : public PageCopier {
   }
 
   // Computes tokens at [n_past, n_past + tokens.size()) from what the arena holds before them. The
-  // last hash. What windows see must be there in all classes alike.
-  uint64_t compute(std::span<const PageId> pages, size_t n_past, std::span<const TokenId> tokens) {
+  // last hash. What windows see must be there in all classes alike. With recurrent layers: a state
+  // is the hash behind its token.
+  uint64_t compute(std::span<const PageId> pages, size_t n_past, std::span<const TokenId> tokens,
+                   StateSlot state_in = kNoSlot, std::span<const StateOut> states_out = {}) {
+    if (!states_.empty()) {
+      T9_CHECK(!states_out.empty() && states_out.back().row + 1 == tokens.size());
+      T9_CHECK((n_past == 0) == (state_in == kNoSlot));
+      T9_CHECK(n_past == 0 || states_[state_in] == cell(pages, n_past - 1));
+    }
     for (size_t c = 0; c < classes_.size(); ++c) {
       const size_t window = classes_[c].window;
       const size_t begin = n_past + 1 > window ? n_past + 1 - window : 0;
@@ -44,6 +53,8 @@ class FakeArena final : public PageCopier {
     for (size_t i = 0; i < tokens.size(); ++i) {
       hash = step(hash, tokens[i]);
       for (size_t c = 0; c < classes_.size(); ++c) cell(pages, n_past + i, c) = hash;
+      for (const StateOut& out : states_out)
+        if (out.row == i) states_[out.slot] = hash;
     }
     return hash;
   }
@@ -74,6 +85,14 @@ class FakeArena final : public PageCopier {
     ++n_drops;
     std::fill_n(of(cells_[page_class], page), kPageTokens, 0);
   }
+  void drop_state(StateSlot slot) override { states_[slot] = 0; }
+  static constexpr size_t kStateBytes = sizeof(uint64_t);
+  void read_state(StateSlot slot, std::span<uint8_t> out) const {
+    std::memcpy(out.data(), &states_[slot], kStateBytes);
+  }
+  void write_state(StateSlot slot, std::span<const uint8_t> bytes) {
+    std::memcpy(&states_[slot], bytes.data(), kStateBytes);
+  }
   static constexpr size_t kPageBytes = kPageTokens * sizeof(uint64_t);  // of a part
   void read_page(PageId page, std::span<uint8_t> out) const {
     for (size_t c = 0; c < cells_.size(); ++c)
@@ -89,6 +108,7 @@ class FakeArena final : public PageCopier {
  private:
   std::vector<PageClass> classes_;
   std::vector<std::vector<uint64_t>> cells_;  // by class
+  std::vector<uint64_t> states_;              // by slot
 };
 
 }  // namespace tempo9::kv::testing

@@ -15,11 +15,13 @@ constexpr uint32_t kWorthLoading = 4;
 }  // namespace
 
 DiskTier::DiskTier(std::unique_ptr<DiskStore> store, uint64_t page_bytes,
-                   std::function<void(const std::string&)> log, std::chrono::nanoseconds retry_time)
+                   std::function<void(const std::string&)> log, std::chrono::nanoseconds retry_time,
+                   bool is_chain)
     : store_(std::move(store)),
       secret_(store_->secret()),
       page_bytes_(page_bytes),
       retry_time_(retry_time),
+      is_chain_(is_chain),
       log_(std::move(log)) {
   if (auto keys = store_->keys()) {
     keys_.insert(keys->begin(), keys->end());
@@ -149,7 +151,7 @@ void DiskTier::write(const Write& write) {
   {
     const std::lock_guard lock(mutex_);
     const PrefixKey& parent = write.name.parent;
-    if (parent != PrefixKey{} && !keys_.contains(parent)) {
+    if (is_chain_ && parent != PrefixKey{} && !keys_.contains(parent)) {
       queued_.erase(write.name.key);
       return;
     }

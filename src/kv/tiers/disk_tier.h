@@ -2,7 +2,8 @@
 // there is room in the queue, and come up in order, a few at a time.
 //
 // A page is written only behind one that is there: behind a hole (a write that failed, a page that
-// was evicted meanwhile) nobody would ever find it.
+// was evicted meanwhile) nobody would ever find it. States of recurrent layers are named like the
+// pages that they stand behind and kept in a tier of their own, where they do not form a chain.
 #pragma once
 
 #include <chrono>
@@ -35,7 +36,7 @@ class DiskTier {
   // log: told once of each kind of trouble. retry_time: after a write that failed.
   DiskTier(std::unique_ptr<DiskStore> store, uint64_t page_bytes,
            std::function<void(const std::string&)> log,
-           std::chrono::nanoseconds retry_time = std::chrono::minutes(1));
+           std::chrono::nanoseconds retry_time = std::chrono::minutes(1), bool is_chain = true);
   ~DiskTier();  // what has not been written is lost: drain() first
   // changed: called on the disk's thread when there are results, or room in the queue again.
   void set_changed(std::function<void()> changed);
@@ -89,6 +90,7 @@ class DiskTier {
   const HashKey secret_;
   const uint64_t page_bytes_;
   const std::chrono::nanoseconds retry_time_;
+  const bool is_chain_;
   std::function<void(const std::string&)> log_;
   std::vector<std::string> reported_;  // the thread's: kinds of trouble that were told
 

@@ -20,6 +20,11 @@ Result<ops::TensorId> attention_block(const Reader& reader, ops::Program& progra
   const uint32_t q_width = c.n_heads[spec.layer] * c.head_dim;
   const uint32_t kv_width = c.n_kv_heads[spec.layer] * c.head_dim;
   const auto name = [&](std::string_view part) { return Reader::layer_name(spec.layer, part); };
+  if (kv_width == 0) {
+    return make_error(ErrorCode::kCorrupt,
+                      "{}: {} of layer {} is 0, but this architecture has attention in that layer",
+                      reader.file().path(), reader.key("attention.head_count_kv"), spec.layer);
+  }
 
   std::vector<ops::MatrixId> weights;
   if (reader.has(name("attn_qkv.weight"))) {

@@ -91,31 +91,42 @@ Result<std::vector<uint32_t>> read_windows(const Reader& reader, uint32_t period
 
 namespace {
 
+Result<Mixed> attention_of(const Reader& reader, ops::Program& program, const DecoderSpec& spec,
+                           ops::TensorId x, uint32_t layer) {
+  const Config& c = reader.config();
+  T9_TRY(const auto attended, attention_block(reader, program, x,
+                                              {.layer = layer,
+                                               .rope = spec.layers[layer].rope,
+                                               .scale = spec.attention_scale,
+                                               .window = spec.layers[layer].window,
+                                               .softcap = spec.attention_softcap,
+                                               .causal = spec.causal}));
+  return Mixed{attended, "attn_output", c.n_heads[layer] * c.head_dim};
+}
+
 Status record_attention(const Reader& reader, ops::Program& program, const DecoderSpec& spec,
                         ops::TensorId x, uint32_t layer) {
   const Config& c = reader.config();
   const auto name = [&](std::string_view part) { return Reader::layer_name(layer, part); };
   T9_TRY(const auto norm, add_vector(reader, program, name("attn_norm.weight"), c.hidden_size));
-  T9_TRY(const auto attended,
-         attention_block(reader, program, program.rms_norm(x, norm, c.norm_eps),
-                         {.layer = layer,
-                          .rope = spec.layers[layer].rope,
-                          .scale = spec.attention_scale,
-                          .window = spec.layers[layer].window,
-                          .softcap = spec.attention_softcap,
-                          .causal = spec.causal}));
-  T9_TRY(const auto output,
-         add_matrix(reader, program, name("attn_output.weight"), c.n_heads[layer] * c.head_dim,
-                    c.hidden_size, spec.residual_scale));
-  T9_TRY(const auto bias, add_optional_vector(reader, program, name("attn_output.bias"),
-                                              c.hidden_size, spec.residual_scale));
+  const ops::TensorId h = program.rms_norm(x, norm, c.norm_eps);
+  const Mixer& mixer = spec.layers[layer].mixer;
+  T9_TRY(const Mixed mixed,
+         mixer ? mixer(reader, program, h, layer) : attention_of(reader, program, spec, h, layer));
+  const auto part = [&](std::string_view kind) {
+    return name(fmt::format("{}.{}", mixed.projection, kind));
+  };
+  T9_TRY(const auto output, add_matrix(reader, program, part("weight"), mixed.width, c.hidden_size,
+                                       spec.residual_scale));
+  T9_TRY(const auto bias,
+         add_optional_vector(reader, program, part("bias"), c.hidden_size, spec.residual_scale));
   if (!spec.post_norms) {
-    program.add_linear(x, attended, output, bias);
+    program.add_linear(x, mixed.out, output, bias);
     return {};
   }
   T9_TRY(const auto post_norm,
          add_vector(reader, program, name("post_attention_norm.weight"), c.hidden_size));
-  program.add_rms_norm(x, program.linear(attended, {output}, bias), post_norm, c.norm_eps);
+  program.add_rms_norm(x, program.linear(mixed.out, {output}, bias), post_norm, c.norm_eps);
   return {};
 }
 
@@ -168,8 +179,8 @@ Status record_decoder(const Reader& reader, ops::Program& program, const Decoder
     T9_TRY(record_attention(reader, program, spec, x, layer));
     T9_TRY(record_mlp(reader, program, spec, x, layer));
   }
-  T9_TRY(const auto norm,
-         add_vector(reader, program, "output_norm.weight", c.hidden_size, spec.logit_scale));
+  T9_TRY(const auto norm, add_vector(reader, program, std::string(spec.final_norm), c.hidden_size,
+                                     spec.logit_scale));
   const ops::TensorId states = program.rms_norm(program.select_rows(x), norm, c.norm_eps);
   if (spec.causal) {
     program.head(states, embeddings.output, spec.logit_softcap);

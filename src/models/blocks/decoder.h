@@ -1,6 +1,7 @@
 // What decoders are made of (weights, attention, MLPs), and the frame that most of them share.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,19 +71,34 @@ struct MoeSpec {
 Status add_moe(const Reader& reader, ops::Program& program, ops::TensorId residual, ops::TensorId x,
                uint32_t layer, const MoeSpec& spec);
 
+// What a layer has in the place of attention: from its normed rows to what its projection takes.
+struct Mixed {
+  ops::TensorId out;
+  std::string_view projection;  // "attn_output": the matrix behind it
+  uint32_t width = 0;           // of out
+};
+using Mixer = std::function<Result<Mixed>(const Reader& reader, ops::Program& program,
+                                          ops::TensorId x, uint32_t layer)>;
+
+// A gated causal convolution (LFM2): in_proj gives b, c and x; c * conv(b * x).
+Result<Mixed> short_conv_block(const Reader& reader, ops::Program& program, ops::TensorId x,
+                               uint32_t layer);
+
 // What sets families apart that share this frame: attention and MLP or experts, each behind a norm,
 // added to the residual stream. Defaults are Llama's.
 struct DecoderSpec {
   struct Layer {
-    uint32_t rope = 0;    // index into Program::ropes
-    uint32_t window = 0;  // 0: all keys
+    uint32_t rope = 0;      // index into Program::ropes
+    uint32_t window = 0;    // 0: all keys
+    Mixer mixer = nullptr;  // null: attention
   };
   std::vector<Layer> layers;
   float attention_scale = 0;
   float attention_softcap = 0, logit_softcap = 0;  // 0: none
   float embedding_scale = 1, residual_scale = 1, logit_scale = 1;
   std::string_view mlp_norm = "ffn_norm.weight";  // in front of the MLP
-  bool causal = true;       // else rows see both ways, and the program ends with their states
+  bool causal = true;  // else rows see both ways, and the program ends with their states
+  std::string_view final_norm = "output_norm.weight";
   bool post_norms = false;  // what attention and MLP give is normalised before it is added
   ops::Activation activation = ops::Activation::kSilu;
   MoeSpec moe;  // of layers that have a router

@@ -19,13 +19,13 @@ Result<uint32_t> bounded(const gguf::File& file, const std::string& key, uint64_
 }
 
 Result<std::vector<uint32_t>> per_layer(const gguf::File& file, const std::string& key, size_t n,
-                                        uint64_t fallback, uint64_t high) {
+                                        uint64_t fallback, uint64_t low, uint64_t high) {
   T9_TRY(const std::vector<uint64_t> values, file.get_per_layer(key, n, fallback));
   std::vector<uint32_t> out;
   for (size_t i = 0; i < n; ++i) {
-    if (values[i] == 0 || values[i] > high) {
-      return make_error(ErrorCode::kCorrupt, "{}: {} of layer {} is {}, expected 1 to {}",
-                        file.path(), key, i, values[i], high);
+    if (values[i] < low || values[i] > high) {
+      return make_error(ErrorCode::kCorrupt, "{}: {} of layer {} is {}, expected {} to {}",
+                        file.path(), key, i, values[i], low, high);
     }
     out.push_back(static_cast<uint32_t>(values[i]));
   }
@@ -42,13 +42,13 @@ Result<Reader> Reader::create(const gguf::File& file, const std::string& archite
   c.max_length = max_length;
   T9_TRY(c.n_layers, bounded(file, reader.key("block_count"), 1, 4096));
   T9_TRY(c.hidden_size, bounded(file, reader.key("embedding_length"), 1, 1u << 20));
-  T9_TRY(c.n_heads, per_layer(file, reader.key("attention.head_count"), c.n_layers, 0, 4096));
+  T9_TRY(c.n_heads, per_layer(file, reader.key("attention.head_count"), c.n_layers, 0, 1, 4096));
   T9_TRY(c.n_kv_heads,
-         per_layer(file, reader.key("attention.head_count_kv"), c.n_layers, c.n_heads[0], 4096));
+         per_layer(file, reader.key("attention.head_count_kv"), c.n_layers, c.n_heads[0], 0, 4096));
   T9_TRY(c.intermediate_size,
-         per_layer(file, reader.key("feed_forward_length"), c.n_layers, 0, 1u << 24));
+         per_layer(file, reader.key("feed_forward_length"), c.n_layers, 0, 1, 1u << 24));
   for (uint32_t i = 0; i < c.n_layers; ++i) {
-    if (c.n_heads[i] % c.n_kv_heads[i] != 0) {
+    if (c.n_kv_heads[i] > 0 && c.n_heads[i] % c.n_kv_heads[i] != 0) {
       return make_error(
           ErrorCode::kCorrupt,
           "{}: layer {} has {} attention heads and {} key/value heads, expected a multiple",

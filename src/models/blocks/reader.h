@@ -22,8 +22,9 @@ struct Config {
   float norm_eps = 0;
   float rope_base = 0;
   uint32_t head_dim = 0;
-  uint32_t rope_dims = 0;                                        // of head_dim, those that rotate
-  std::vector<uint32_t> n_heads, n_kv_heads, intermediate_size;  // a layer
+  uint32_t rope_dims = 0;  // of head_dim, those that rotate
+  // Of each layer. No KV heads: it has no attention.
+  std::vector<uint32_t> n_heads, n_kv_heads, intermediate_size;
   uint32_t max_length = 0;  // longest sequence that will be served
 };
 

@@ -293,9 +293,121 @@ class Interpreter {
   void apply(const ExpertSum& op) {
     const Rows &in = tensor(op.in), &routes = tensor(op.routes);
     const size_t n_used = routes[0].size() / 2;
+    if (!op.add) tensor(op.out) = Rows(routes.size(), std::vector<double>(in[0].size()));
     for (size_t i = 0; i < in.size(); ++i) {
       std::vector<double>& out = tensor(op.out)[i / n_used];
       for (size_t d = 0; d < out.size(); ++d) out[d] += routes[i / n_used][i % n_used] * in[i][d];
+    }
+  }
+  void apply(const ReluSquared& op) {
+    Rows y = tensor(op.in);
+    for (auto& row : y) {
+      for (double& x : row) x = x > 0 ? x * x : 0;
+    }
+    tensor(op.out) = std::move(y);
+  }
+  static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+  static double softplus(double x) { return x > 40 ? x : std::log1p(std::exp(x)); }
+  static void to_length(double* x, size_t n, double scale) {
+    double squares = 1e-6;
+    for (size_t i = 0; i < n; ++i) squares += x[i] * x[i];
+    for (size_t i = 0; i < n; ++i) x[i] *= scale / std::sqrt(squares);
+  }
+  void apply(const GatedDelta& op) {
+    const size_t n_keys = op.n_key_heads, n = op.key_dim, m = op.value_dim;
+    const size_t n_heads = op.n_value_heads, shared = n_heads / n_keys;
+    std::vector<Rows> states(n_heads, Rows(n, std::vector<double>(m)));
+    for (size_t pos = 0; pos < tokens_.size(); ++pos) {
+      std::vector<double>& qkv = tensor(op.qkv)[pos];
+      for (size_t h = 0; h < n_keys; ++h) {
+        to_length(&qkv[h * n], n, 1 / std::sqrt(static_cast<double>(n)));
+        to_length(&qkv[(n_keys + h) * n], n, 1);
+      }
+      std::vector<double> out;
+      for (size_t h = 0; h < n_heads; ++h) {
+        const size_t key_head = op.tiled ? h % n_keys : h / shared;
+        const double *q = &qkv[key_head * n], *k = q + n_keys * n;
+        const double* v = &qkv[2 * n_keys * n + h * m];
+        const size_t beta = op.interleaved ? h / shared * 2 * shared + h % shared : h;
+        const std::vector<double>& raw = tensor(op.beta_alpha)[pos];
+        const double alpha = raw[beta + (op.interleaved ? shared : n_heads)];
+        const double step = softplus(alpha + static_cast<double>(vec(op.dt_bias)[h]));
+        const double decay = std::exp(static_cast<double>(vec(op.a)[h]) * step);
+        Rows& s = states[h];
+        for (size_t c = 0; c < m; ++c) {
+          double kept = 0, y = 0;
+          for (size_t i = 0; i < n; ++i) kept += (s[i][c] *= decay) * k[i];
+          for (size_t i = 0; i < n; ++i)
+            y += (s[i][c] += k[i] * sigmoid(raw[beta]) * (v[c] - kept)) * q[i];
+          out.push_back(y);
+        }
+      }
+      tensor(op.out).push_back(std::move(out));
+    }
+  }
+  void apply(const Mamba2Scan& op) {
+    const size_t n = op.state_dim, m = op.head_dim, n_x = op.n_heads * m;
+    std::vector<Rows> states(op.n_heads, Rows(n, std::vector<double>(m)));
+    for (size_t pos = 0; pos < tokens_.size(); ++pos) {
+      const std::vector<double>& xbc = tensor(op.xbc)[pos];
+      std::vector<double> out;
+      for (size_t h = 0; h < op.n_heads; ++h) {
+        const size_t group = h / (op.n_heads / op.n_groups);
+        const double *b = &xbc[n_x + group * n], *c = b + op.n_groups * n;
+        const double step =
+            softplus(tensor(op.dt)[pos][h] + static_cast<double>(vec(op.dt_bias)[h]));
+        const double decay = std::exp(static_cast<double>(vec(op.a)[h]) * step);
+        for (size_t p = 0; p < m; ++p) {
+          const double x = xbc[h * m + p];
+          double y = static_cast<double>(vec(op.d)[h]) * x;
+          for (size_t i = 0; i < n; ++i) {
+            double& s = states[h][i][p];
+            s = decay * s + b[i] * step * x;
+            y += s * c[i];
+          }
+          out.push_back(y);
+        }
+      }
+      tensor(op.out).push_back(std::move(out));
+    }
+  }
+  void apply(const GatedNorm& op) {
+    Rows y = tensor(op.in);
+    const Rows& gate = tensor(op.gate);
+    const std::vector<float>& w = vec(op.weight);
+    for (size_t r = 0; r < y.size(); ++r) {
+      for (size_t first = 0; first < y[r].size(); first += op.group_width) {
+        const size_t end = first + op.group_width;
+        const auto gated = [&] {
+          for (size_t i = first; i < end; ++i) y[r][i] *= gate[r][i] * sigmoid(gate[r][i]);
+        };
+        if (op.gate_first) gated();
+        double squares = 0;
+        for (size_t i = first; i < end; ++i) squares += y[r][i] * y[r][i];
+        const double rms = std::sqrt(squares / op.group_width + static_cast<double>(op.eps));
+        for (size_t i = first; i < end; ++i) y[r][i] *= static_cast<double>(w[i % w.size()]) / rms;
+        if (!op.gate_first) gated();
+      }
+    }
+    tensor(op.out) = std::move(y);
+  }
+  void apply(const CausalConv& op) {
+    const Rows& in = tensor(op.in);
+    const size_t width = in[0].size() / (op.gated ? 3 : 1);
+    for (size_t pos = 0; pos < in.size(); ++pos) {
+      std::vector<double> out(width);
+      for (size_t c = 0; c < width; ++c) {
+        double y = op.bias ? static_cast<double>(vec(op.bias)[c]) : 0;
+        for (size_t tap = 0; tap < op.n_taps; ++tap) {
+          if (pos + tap + 1 < op.n_taps) continue;
+          const std::vector<double>& row = in[pos + tap + 1 - op.n_taps];
+          const double x = op.gated ? row[c] * row[2 * width + c] : row[c];
+          y += static_cast<double>(vec(op.weight)[c * op.n_taps + tap]) * x;
+        }
+        if (op.silu) y /= 1 + std::exp(-y);
+        out[c] = op.gated ? y * in[pos][width + c] : y;
+      }
+      tensor(op.out).push_back(std::move(out));
     }
   }
   void apply(const SelectRows& op) { tensor(op.out) = tensor(op.in); }

@@ -43,7 +43,7 @@ struct Fixture {
       : Fixture(kv::CacheOptions{.n_pages = n_pages}, l) {}
   Fixture(const kv::CacheOptions& pages, Limits l)
       : limits(l),
-        arena(pages.n_pages, pages.classes),
+        arena(pages.n_pages, pages.classes, pages.n_states),
         cache(pages, {1, 2}, &arena),
         scheduler(limits, &cache) {}
 
@@ -72,7 +72,8 @@ struct Fixture {
       n_logit_rows += slice.tokens.size() - slice.first_logit_row;
       cached[slice.id] = slice.cached.total();
       sources[slice.id] = slice.cached;
-      const uint64_t hash = arena.compute(slice.pages, slice.n_past, slice.tokens);
+      const uint64_t hash =
+          arena.compute(slice.pages, slice.n_past, slice.tokens, slice.states.in, slice.states.out);
       results.push_back({.n_rows = static_cast<uint32_t>(slice.tokens.size()), .tokens = {}});
       for (size_t r = slice.first_logit_row; r < slice.tokens.size(); ++r) {
         logits_at[slice.id].push_back(slice.n_past + r);
