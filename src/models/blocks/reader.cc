@@ -46,7 +46,7 @@ Result<Reader> Reader::create(const gguf::File& file, const std::string& archite
   T9_TRY(c.n_kv_heads,
          per_layer(file, reader.key("attention.head_count_kv"), c.n_layers, c.n_heads[0], 0, 4096));
   T9_TRY(c.intermediate_size,
-         per_layer(file, reader.key("feed_forward_length"), c.n_layers, 0, 1, 1u << 24));
+         per_layer(file, reader.key("feed_forward_length"), c.n_layers, 0, 0, 1u << 24));
   for (uint32_t i = 0; i < c.n_layers; ++i) {
     if (c.n_kv_heads[i] > 0 && c.n_heads[i] % c.n_kv_heads[i] != 0) {
       return make_error(
@@ -55,7 +55,11 @@ Result<Reader> Reader::create(const gguf::File& file, const std::string& archite
           file.path(), i, c.n_heads[i], c.n_kv_heads[i]);
     }
   }
-  T9_TRY(const double eps, file.get_float(reader.key("attention.layer_norm_rms_epsilon")));
+  // Nemotron-H names it as if its norms took a mean off.
+  const std::string eps_key = reader.key("attention.layer_norm_rms_epsilon");
+  const std::string other_eps_key = reader.key("attention.layer_norm_epsilon");
+  const bool other = file.find(eps_key) == nullptr && file.find(other_eps_key) != nullptr;
+  T9_TRY(const double eps, file.get_float(other ? other_eps_key : eps_key));
   c.norm_eps = static_cast<float>(eps);
   T9_TRY(const double base, file.get_float(reader.key("rope.freq_base"), 10000.0));
   if (!(eps >= 0.0 && eps < 1.0) || !(base > 1.0 && base < 1e12)) {
@@ -147,6 +151,10 @@ Result<std::optional<std::vector<float>>> Reader::optional_vector(const std::str
   if (!has(name)) return std::optional<std::vector<float>>();
   T9_TRY(std::vector<float> values, vector(name, n));
   return std::optional<std::vector<float>>(std::move(values));
+}
+
+Result<uint32_t> Reader::size(std::string_view name, uint64_t low, uint64_t high) const {
+  return bounded(*file_, key(name), low, high);
 }
 
 Status Reader::check_all_used() const {
