@@ -1,6 +1,7 @@
-// Granite 3 and 4 without recurrent layers: Llama's layers, dense (granite) or with experts
-// (granitemoe), and four multipliers. Sources: transformers' GraniteForCausalLM,
-// GraniteMoeForCausalLM, GraniteMoeSharedForCausalLM.
+// Granite 3 and 4: Llama's layers, dense (granite) or with experts (granitemoe), and four
+// multipliers; in granitehybrid most layers have a Mamba2 in attention's place. Sources:
+// transformers' GraniteForCausalLM, GraniteMoeForCausalLM, GraniteMoeSharedForCausalLM,
+// GraniteMoeHybridForCausalLM.
 #include "models/blocks/decoder.h"
 
 namespace tempo9::models {
@@ -23,9 +24,16 @@ Result<float> multiplier(const Reader& reader, std::string_view name, float fall
 
 Status record_granite(Reader& reader, ops::Program& program) {
   const Config& c = reader.config();
-  T9_TRY(auto rope, read_rope(reader, {.base = c.rope_base, .n_dims = c.rope_dims}));
+  // The key's name is about something else, but it is what says whether a hybrid rotates at all.
+  const bool hybrid = c.architecture == "granitehybrid";
+  T9_TRY(const bool rotates, reader.file().get_bool(reader.key("rope.scaling.finetuned"), true));
+  const uint32_t n_dims = hybrid && !rotates ? 0 : c.rope_dims;
+  T9_TRY(auto rope, read_rope(reader, {.base = c.rope_base, .n_dims = n_dims}));
   program.ropes.push_back(std::move(rope));
   DecoderSpec spec = plain_decoder(c);
+  for (uint32_t i = 0; hybrid && i < c.n_layers; ++i) {
+    if (c.n_kv_heads[i] == 0) spec.layers[i].mixer = mamba2_block;
+  }
   T9_TRY(spec.attention_scale, multiplier(reader, "attention.scale", spec.attention_scale));
   T9_TRY(spec.embedding_scale, multiplier(reader, "embedding_scale", 1.0f));
   T9_TRY(spec.residual_scale, multiplier(reader, "residual_scale", 1.0f));

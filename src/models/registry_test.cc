@@ -135,6 +135,14 @@ TEST(BuildProgram, RefusesWhatItCannotServeAndSaysWhat) {
        },
        ErrorCode::kCorrupt,
        {"3 attention heads", "2 key/value heads"}},
+      {"no KV heads where there is attention",
+       [](TestWriter& w) { set_u32(w, "qwen2.attention.head_count_kv", 0); },
+       ErrorCode::kCorrupt,
+       {"head_count_kv", "layer 0", "0"}},
+      {"no width where there is an MLP",
+       [](TestWriter& w) { set_u32(w, "qwen2.feed_forward_length", 0); },
+       ErrorCode::kCorrupt,
+       {"feed_forward_length", "layer 0", "0"}},
       {"an embedding of another width",
        [](TestWriter& w) { set_u32(w, "qwen2.embedding_length", 16); },
        ErrorCode::kCorrupt,
@@ -159,6 +167,62 @@ TEST(BuildProgram, RefusesWhatItCannotServeAndSaysWhat) {
           << refusal.what << ": " << program.error().message;
     }
   }
+}
+
+// One Mamba2 layer: 2 heads of 6 in 2 groups, states of 3 rows.
+TestWriter tiny_nemotron_h() {
+  TestWriter w;
+  w.string("general.architecture", "nemotron_h")
+      .u32("nemotron_h.block_count", 1)
+      .u32("nemotron_h.context_length", 64)
+      .u32("nemotron_h.embedding_length", 8)
+      .u32("nemotron_h.feed_forward_length", 0)
+      .u32("nemotron_h.attention.head_count", 2)
+      .u32("nemotron_h.attention.head_count_kv", 0)
+      .u32("nemotron_h.ssm.conv_kernel", 4)
+      .u32("nemotron_h.ssm.inner_size", 12)
+      .u32("nemotron_h.ssm.state_size", 3)
+      .u32("nemotron_h.ssm.time_step_rank", 2)
+      .u32("nemotron_h.ssm.group_count", 2);
+  f32_key(w, "nemotron_h.attention.layer_norm_epsilon", 1e-4f);
+  f32_matrix(w, "token_embd.weight", 8, 5);
+  w.f32("output_norm.weight", 8).f32("blk.0.attn_norm.weight", 8).f32("blk.0.ssm_dt.bias", 2);
+  f32_matrix(w, "blk.0.ssm_in.weight", 8, 12 + 24 + 2);
+  f32_matrix(w, "blk.0.ssm_conv1d.weight", 4, 24);
+  f32_matrix(w, "blk.0.ssm_a", 1, 2);
+  f32_matrix(w, "blk.0.ssm_d", 1, 2);
+  f32_matrix(w, "blk.0.ssm_norm.weight", 6, 2);
+  f32_matrix(w, "blk.0.ssm_out.weight", 12, 8);
+  return w;
+}
+
+TEST(BuildProgram, RecordsAMamba2Layer) {
+  const auto program = build(tiny_nemotron_h());
+  ASSERT_TRUE(program) << program.error().message;
+  EXPECT_TRUE(program->kv_layers.empty());
+  // The convolution's last three inputs; two heads of three rows, their six columns padded.
+  EXPECT_EQ(program->state_parts, (std::vector<uint32_t>{3 * 24, 2 * 3 * 16}));
+  for (const ops::Op& op : program->ops) {
+    if (const auto* norm = std::get_if<ops::RmsNorm>(&op)) EXPECT_EQ(norm->eps, 1e-4f);
+  }
+}
+
+TEST(BuildProgram, RefusesMamba2SizesThatCannotBe) {
+  TestWriter w = tiny_nemotron_h();
+  set_u32(w, "nemotron_h.ssm.time_step_rank", 5);
+  auto program = build(w);
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().code, ErrorCode::kCorrupt);
+  EXPECT_NE(program.error().message.find("nemotron_h.ssm.inner_size is 12, of 5 heads"),
+            std::string::npos)
+      << program.error().message;
+  w = tiny_nemotron_h();
+  set_u32(w, "nemotron_h.ssm.conv_kernel", 9);
+  program = build(w);
+  ASSERT_FALSE(program);
+  EXPECT_NE(program.error().message.find("ssm.conv_kernel is 9, expected 2 to 8"),
+            std::string::npos)
+      << program.error().message;
 }
 
 // Expected values: transformers 5.24, ROPE_INIT_FUNCTIONS["yarn"], head size 64, theta 1e6, factor

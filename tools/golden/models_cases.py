@@ -30,6 +30,17 @@ class Experts:
 
 
 @dataclass(frozen=True)
+class Mamba:
+    """The Mamba2 layers of a hybrid."""
+    heads: int
+    P: int  # head length
+    S: int  # state size
+    groups: int = 1
+    taps: int = 4
+    bias: bool = True  # of the convolution
+
+
+@dataclass(frozen=True)
 class Case:
     name: str
     arch: str  # general.architecture
@@ -58,8 +69,11 @@ class Case:
     softcaps: tuple | None = None  # of attention scores and of logits
     experts: Experts | None = None
     growth: float = 0.0  # Ministral 3: attention.temperature_scale
-    mixers: str = ""  # a letter a layer: a attention, c short convolution; empty: all attention
-    taps: int = 0  # of a convolution
+    layers: str = ""  # of hybrids, a letter each: * attention, M Mamba2, - MLP, E experts (Nemotron-H's letters), c a short
+    # convolution; in Nemotron-H that is all, others have an MLP or experts behind it
+    mamba: Mamba | None = None
+    latent: int = 0  # experts see this many numbers of each row
+    taps: int = 0  # of a short convolution
     pooling: int = 0  # pooling_type as stored: 1 mean, 2 cls, 3 last; 0: key absent
     types: dict = field(default_factory=dict)  # tensor role -> GGML type name; "*" is the default
     prompt_lengths: tuple = PROMPT_LENGTHS
@@ -82,10 +96,13 @@ class Case:
         n = default if self.pattern is None else self.pattern
         return (layer + 1) % n != 0
 
-    def mixer(self, layer: int) -> str:
-        return self.mixers[layer] if self.mixers else "a"
+    def kind(self, layer: int) -> str:
+        """A layer's letter."""
+        return self.layers[layer] if self.layers else "*"
 
     def has_experts(self, layer: int) -> bool:
+        if self.arch.startswith("nemotron_h"):
+            return self.kind(layer) == "E"
         return self.experts is not None and layer >= self.experts.lead
 
     @property
@@ -160,6 +177,12 @@ def glm4moe(name, **shape):
 
 def lfm2(name, arch="lfm2", hf="Lfm2ForCausalLM", **shape):
     return Case(name, arch, hf, tied=True, qk_norm=True, rope_base=1e6, **shape)
+def nemotron_h(name, layers, arch="nemotron_h", **shape):
+    return Case(name, arch, "NemotronHForCausalLM", n_layers=len(layers), layers=layers, **shape)
+
+
+def granite_hybrid(name, layers, **shape):
+    return granite(name, "granitehybrid", "GraniteMoeHybridForCausalLM", n_layers=len(layers), layers=layers, **shape)
 
 
 F32_CASES = [
@@ -225,10 +248,22 @@ F32_CASES = [
     glm4moe("glm4moe_groups_norm", n_layers=2, E=136, F=120, H=4, K=2, D=40, rope_dims=20, V=267, qk_norm=True,
             experts=Experts(12, 4, 52, shared=104, lead=0, groups=(4, 2), scale=1.2, normalise=False)),
     gpt_oss("gpt_oss", n_layers=4, E=136, F=96, H=4, K=2, D=48, V=295, window=50, experts=Experts(9, 4, 96)),
-    lfm2("lfm2", n_layers=5, E=144, F=196, H=3, K=1, D=48, V=285, mixers="cacca", taps=3),
-    lfm2("lfm2_taps4", n_layers=3, E=200, F=152, H=5, K=5, D=40, V=279, mixers="acc", taps=4),
-    lfm2("lfm2moe", "lfm2moe", "Lfm2MoeForCausalLM", n_layers=4, E=168, F=116, H=4, K=2, D=42, V=291, mixers="ccac",
+    lfm2("lfm2", n_layers=5, E=144, F=196, H=3, K=1, D=48, V=285, layers="c*cc*", taps=3),
+    lfm2("lfm2_taps4", n_layers=3, E=200, F=152, H=5, K=5, D=40, V=279, layers="*cc", taps=4),
+    lfm2("lfm2moe", "lfm2moe", "Lfm2MoeForCausalLM", n_layers=4, E=168, F=116, H=4, K=2, D=42, V=291, layers="cc*c",
          taps=3, experts=Experts(10, 3, 52, lead=1)),
+    # Hybrids with Mamba2: states that are cut off in the last tile, groups, two and four taps, no bias.
+    nemotron_h("nemotron_h", "M-*M-", E=144, F=172, H=4, K=2, D=48, V=288, mamba=Mamba(6, 24, 20, groups=2)),
+    nemotron_h("nemotron_h_two_taps", "MM*-", E=136, F=180, H=3, K=1, D=40, V=296, tied=True, eps=1e-3,
+               mamba=Mamba(4, 40, 33, groups=4, taps=2, bias=False)),
+    nemotron_h("nemotron_h_moe", "ME*EM", arch="nemotron_h_moe", E=144, F=60, H=4, K=1, D=48, V=280,
+               mamba=Mamba(5, 32, 16), experts=Experts(8, 3, 60, shared=76, groups=(1, 1), scale=2.5)),
+    nemotron_h("nemotron_h_moe_latent", "ME*E", arch="nemotron_h_moe", E=160, F=52, H=2, K=2, D=64, V=272, latent=72,
+               mamba=Mamba(4, 48, 24, groups=2),
+               experts=Experts(10, 4, 52, shared=104, groups=(1, 1), scale=1.6, normalise=False)),
+    granite_hybrid("granitehybrid", "MM*M", E=144, F=156, H=4, K=2, D=36, V=288, tied=True, mamba=Mamba(12, 24, 20)),
+    granite_hybrid("granitehybrid_moe", "M*M", E=160, F=72, H=4, K=1, D=40, V=280, mamba=Mamba(8, 40, 32, groups=2),
+                   experts=Experts(7, 3, 72, shared=84)),
 ]
 
 # Every block format that a weight may have; "*" sets all matrices, the embedding and the head included.
@@ -274,11 +309,16 @@ QUANT_CASES = [
     _quant("quant_glm4moe_q5_0", {"*": "Q5_0"}, arch="glm4moe", hf_class="Glm4MoeForCausalLM", qkv_bias=True, E=160,
            F=192, H=2, K=1, rope_dims=32, experts=Experts(8, 3, 96, shared=96, lead=1, groups=(1, 1), scale=1.5)),
     _quant("quant_lfm2_q4_k", {"*": "Q4_K", "token_embd": "Q6_K", "attn_v": "Q6_K"}, arch="lfm2",
-           hf_class="Lfm2ForCausalLM", n_layers=4, tied=True, qk_norm=True, rope_base=1e6, mixers="ccac", taps=3),
+           hf_class="Lfm2ForCausalLM", n_layers=4, tied=True, qk_norm=True, rope_base=1e6, layers="cc*c", taps=3),
     _quant("quant_gpt_oss_mxfp4", {"*": "Q8_0", "ffn_gate_exps": "MXFP4", "ffn_up_exps": "MXFP4",
                                    "ffn_down_exps": "MXFP4"}, arch="gpt-oss", hf_class="GptOssForCausalLM",
            qkv_bias=True, out_bias=True, rope_base=150000.0, rope_scaling=GPT_OSS_YARN, window=50, E=192, F=160,
            experts=Experts(6, 3, 160)),
+    _quant("quant_nemotron_h_q8_0", {"*": "Q8_0"}, arch="nemotron_h", hf_class="NemotronHForCausalLM", n_layers=4,
+           layers="M-*M", E=192, F=256, H=3, K=1, V=304, mamba=Mamba(6, 32, 32, groups=2)),
+    _quant("quant_granitehybrid_q4_k", {"*": "Q4_K", "output": "Q6_K"}, arch="granitehybrid",
+           hf_class="GraniteMoeHybridForCausalLM", n_layers=3, layers="M*M", multipliers=GRANITE, E=256, F=256, V=304,
+           mamba=Mamba(8, 64, 32), experts=Experts(6, 2, 256, shared=256)),
 ]
 
 CASES = {case.name: case for case in F32_CASES + QUANT_CASES}

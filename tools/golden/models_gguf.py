@@ -11,6 +11,7 @@ from models_blocks import encode
 from models_cases import Case
 from models_weights import float_tensors, noise
 
+SMALL = (["ssm_conv1d"], ["ssm_a"], ["ssm_d"], ["ssm_norm"])  # F32 in every quantisation
 _NORMAL, _UNKNOWN, _CONTROL, _BYTE = 1, 2, 3, 6
 
 
@@ -71,17 +72,22 @@ def _add_hyperparameters(w: gguf.GGUFWriter, case: Case) -> None:
     w.add_context_length(case.context)
     w.add_embedding_length(case.E)
     w.add_block_count(case.n_layers)
-    w.add_feed_forward_length(case.F)
+    # Arrays in hybrids: a feed-forward length or KV heads of 0 say what a layer lacks.
+    kinds = case.layers
+    alone = case.arch.startswith("nemotron_h")  # a mixer or an MLP
+    w.add_feed_forward_length([case.F if k in "-E" else 0 for k in kinds] if alone else case.F)
     w.add_head_count(case.H)
-    kv_heads = [case.K if case.mixer(i) == "a" else 0 for i in range(case.n_layers)]
-    w.add_head_count_kv(kv_heads if case.mixers else case.K)
+    w.add_head_count_kv([case.K if k == "*" else 0 for k in kinds] if kinds else case.K)
     if case.arch.startswith("lfm2"):
         w.add_vocab_size(case.V)
         w.add_shortconv_l_cache(case.taps)
     else:
         w.add_key_length(case.D)
         w.add_value_length(case.D)
-    w.add_layer_norm_rms_eps(case.eps)
+    if alone:
+        w.add_layer_norm_eps(case.eps)  # so the converter names it; the norms are RMS norms
+    else:
+        w.add_layer_norm_rms_eps(case.eps)
     w.add_rope_freq_base(case.rope_base)
     if case.arch == "llama":
         w.add_vocab_size(case.V)
@@ -108,6 +114,16 @@ def _add_hyperparameters(w: gguf.GGUFWriter, case: Case) -> None:
         w.add_rope_scaling_yarn_log_mul(case.rope_scaling["mscale_all_dim"])
     for key, value in case.multipliers.items():
         w.add_float32(f"{case.arch}.{key}", value)
+    if case.mamba:
+        m = case.mamba
+        w.add_ssm_conv_kernel(m.taps)
+        w.add_ssm_state_size(m.S)
+        w.add_ssm_group_count(m.groups)
+        w.add_ssm_inner_size(m.heads * m.P)
+        w.add_ssm_time_step_rank(m.heads)
+        w.add_rope_scaling_finetuned(False)  # read as: no rope
+    if case.latent:
+        w.add_moe_latent_size(case.latent)
     if case.softcaps:
         w.add_attn_logit_softcapping(case.softcaps[0])
         w.add_final_logit_softcapping(case.softcaps[1])
@@ -133,9 +149,15 @@ def _add_experts(w: gguf.GGUFWriter, case: Case) -> None:
     x = case.experts
     w.add_expert_count(x.n)
     w.add_expert_used_count(x.used)
-    if case.arch in ("qwen3moe", "qwen3vlmoe", "glm4moe", "gpt-oss", "lfm2moe"):
+    if case.arch in ("qwen3moe", "qwen3vlmoe", "glm4moe", "gpt-oss", "lfm2moe", "nemotron_h_moe"):
         w.add_expert_feed_forward_length(x.F)
-    if case.arch == "granitemoe" and x.shared:
+    if case.arch == "nemotron_h_moe":
+        w.add_expert_shared_feed_forward_length(x.shared)
+        w.add_expert_shared_count(1)
+        w.add_expert_weights_norm(x.normalise)
+        w.add_expert_weights_scale(x.scale)
+        w.add_expert_group_count(x.groups[0])
+    if case.arch in ("granitemoe", "granitehybrid") and x.shared:
         w.add_expert_shared_feed_forward_length(x.shared)
     if case.arch == "lfm2moe":
         w.add_leading_dense_block_count(x.lead)
@@ -154,7 +176,7 @@ def encoded_tensors(case: Case) -> dict[str, tuple[np.ndarray, str]]:
     """GGUF name -> (bytes or f32 values, type name), in file order."""
     out = {}
     for name, values in float_tensors(case).items():
-        if values.ndim == 1 or name.endswith(".bias"):
+        if values.ndim == 1 or name.endswith(".bias") or name.split(".")[2:3] in SMALL:
             out[name] = (values, "F32")
             continue
         role = name.removesuffix(".weight").split(".")[-1]

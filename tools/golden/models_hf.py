@@ -41,18 +41,37 @@ _OTHER_NAMES = {
     "gpt-oss": {"post_attention_norm": "post_attention_layernorm", "ffn_gate_inp": "mlp.router"},
     "granitemoe": {"ffn_gate_inp": "block_sparse_moe.router", "ffn_down_shexp": "shared_mlp.output_linear"},
 }
+_MAMBA_NAMES = {"ssm_in": "in_proj", "ssm_out": "out_proj", "ssm_conv1d": "conv1d", "ssm_norm": "norm"}
+_OTHER_NAMES["granitehybrid"] = {"ffn_gate_inp": "block_sparse_moe.router", "ffn_down": "shared_mlp.output_linear",
+                                 "ffn_down_shexp": "shared_mlp.output_linear"} | {
+    role: f"mamba.{name}" for role, name in _MAMBA_NAMES.items()}
+_NEMOTRON_NAMES = {"attn_norm": "norm"} | {role: f"mixer.{name}" for role, name in _MAMBA_NAMES.items()} | {
+    f"attn_{role}": f"mixer.{name}_proj" for role, name in zip(("q", "k", "v", "output"), "qkvo")} | {
+    "ffn_up": "mixer.up_proj", "ffn_down": "mixer.down_proj", "ffn_gate_inp": "mixer.gate",
+    "ffn_up_shexp": "mixer.shared_experts.up_proj", "ffn_down_shexp": "mixer.shared_experts.down_proj",
+    "ffn_latent_down": "mixer.fc1_latent_proj", "ffn_latent_up": "mixer.fc2_latent_proj"}
+_OTHER_NAMES["nemotron_h"] = _OTHER_NAMES["nemotron_h_moe"] = _NEMOTRON_NAMES
 _GLOBAL_NAMES = {"token_embd": "model.embed_tokens", "output": "lm_head", "output_norm": "model.norm",
                  "token_embd_norm": "model.embedding_norm"}
 # Whose q and k rows the converter permutes, so that rotary pairs lie side by side.
-_PAIRED = ("llama", "mistral3", "smollm3", "granite", "granitemoe")
+_PAIRED = ("llama", "mistral3", "smollm3", "granite", "granitemoe", "granitehybrid")
 
 
 def hf_name(case: Case, name: str) -> str:
     """GGUF tensor name -> transformers parameter name."""
     stem, kind = name.rsplit(".", 1)
+    nemotron = case.arch.startswith("nemotron_h")
     if not stem.startswith("blk."):
-        return f"{_GLOBAL_NAMES[stem]}.{kind}"
+        names = _GLOBAL_NAMES | ({"token_embd": "model.embeddings", "output_norm": "model.norm_f"} if nemotron else {})
+        return f"{names[stem]}.{kind}"
+    mixer = "mixer" if nemotron else "mamba"
+    if kind in ("ssm_a", "ssm_d"):
+        return f"model.layers.{stem.split('.')[1]}.{mixer}.{'A_log' if kind == 'ssm_a' else 'D'}"
     _, layer, role = stem.split(".", 2)
+    if role == "ssm_dt":
+        return f"model.layers.{layer}.{mixer}.dt_bias"
+    if role == "exp_probs_b" and nemotron:
+        return f"model.layers.{layer}.mixer.gate.e_score_correction_bias"
     if role == "attn_sinks":
         return f"model.layers.{layer}.self_attn.sinks"
     if role == "exp_probs_b" and case.arch == "lfm2moe":
@@ -76,12 +95,18 @@ def _join_experts(case: Case, values: dict[str, np.ndarray]) -> dict[str, np.nda
         def take(role):
             return values.pop(f"blk.{i}.{role}")
 
-        place = {"granitemoe": "block_sparse_moe", "lfm2moe": "feed_forward"}.get(case.arch, "mlp")
+        granite = case.arch in ("granitemoe", "granitehybrid")
+        place = "block_sparse_moe" if granite else "feed_forward" if case.arch == "lfm2moe" else "mlp"
         mlp = f"model.layers.{i}.{place}"
-        if f"blk.{i}.ffn_gate_shexp.weight" in values and case.arch == "granitemoe":
-            both = np.concatenate([take("ffn_gate_shexp.weight"), take("ffn_up_shexp.weight")])
-            out[f"model.layers.{i}.shared_mlp.input_linear.weight"] = both
+        for shared in ("_shexp", "") if case.arch == "granitehybrid" else ("_shexp",):
+            if f"blk.{i}.ffn_gate{shared}.weight" in values and granite:
+                both = np.concatenate([take(f"ffn_gate{shared}.weight"), take(f"ffn_up{shared}.weight")])
+                out[f"model.layers.{i}.shared_mlp.input_linear.weight"] = both
         if not case.has_experts(i):
+            continue
+        if case.arch == "nemotron_h_moe":
+            for part in ("up", "down"):
+                out[f"model.layers.{i}.mixer.experts.{part}_proj"] = take(f"ffn_{part}_exps.weight")
             continue
         gate, up, down = (take(f"ffn_{part}_exps.weight") for part in ("gate", "up", "down"))
         if case.arch != "gpt-oss":
@@ -111,6 +136,12 @@ def state_dict(case: Case) -> dict[str, torch.Tensor]:
             value = pairs_to_halves(value, case.H)
         if case.arch in _PAIRED and ".attn_k." in name:
             value = pairs_to_halves(value, case.K)
+        if name.endswith("ssm_a"):
+            value = np.log(-value)  # the file holds -exp of it
+        if name.endswith(("ssm_a", "ssm_d", "ssm_norm.weight")):
+            value = value.ravel()
+        if name.endswith("ssm_conv1d.weight"):
+            value = value[:, None]
         if case.arch in ("gemma2", "gemma3") and name.endswith("norm.weight"):
             value = value - np.float32(1.0)  # the file holds 1 + w
         if name.endswith("shortconv.conv.weight"):
@@ -122,7 +153,7 @@ def state_dict(case: Case) -> dict[str, torch.Tensor]:
     if case.arch.startswith("qwen3vl"):
         state = {name.replace("model.", "model.language_model.", 1): value for name, value in state.items()}
     if case.tied:
-        state["lm_head.weight"] = state["model.embed_tokens.weight"]
+        state["lm_head.weight"] = state[hf_name(case, "token_embd.weight")]
     return state
 
 
@@ -146,7 +177,7 @@ def config(case: Case):
             common |= dict(original_max_position_embeddings=rope["original_max_position_embeddings"])
     if case.arch.startswith("lfm2"):
         common |= dict(norm_eps=case.eps, conv_L_cache=case.taps, block_auto_adjust_ff_dim=False,
-                       layer_types=["full_attention" if m == "a" else "conv" for m in case.mixers])
+                       layer_types=["full_attention" if k == "*" else "conv" for k in case.layers])
     if case.arch in ("glm4", "glm4moe"):
         common |= dict(attention_bias=case.qkv_bias)
     if case.arch == "gpt-oss":
@@ -156,8 +187,12 @@ def config(case: Case):
         common |= dict(embedding_multiplier=m["embedding_scale"], residual_multiplier=m["residual_scale"],
                        attention_multiplier=m["attention.scale"], logits_scaling=m["logit_scale"],
                        attention_bias=case.qkv_bias)
-        if not case.experts:
+        if not case.experts and not case.layers:
             common |= dict(mlp_bias=case.out_bias)
+    if case.arch == "granitehybrid":
+        common |= _granite_hybrid_config(case)
+    if case.arch.startswith("nemotron_h"):
+        common |= _nemotron_h_config(case)
     if case.softcaps:
         scalar = case.E // case.H if case.n_layers == 46 else case.D  # the 27B's own rule
         common |= dict(sliding_window=case.window, layer_types=kinds, query_pre_attn_scalar=scalar, eos_token_id=1,
@@ -177,8 +212,33 @@ def config(case: Case):
             sliding_window=case.window, layer_types=kinds, query_pre_attn_scalar=scalar, eos_token_id=1,
             rope_parameters={"full_attention": rope,
                              "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}})
+    if case.arch.startswith("nemotron_h"):
+        del common["num_hidden_layers"]  # as many as there are kinds
     name = {"gemma3": "Gemma3TextConfig"}.get(case.arch, case.hf_class.replace("ForCausalLM", "Config"))
     return getattr(transformers, name)(**common)
+
+
+_LAYER_TYPES = {"M": "linear_attention", "*": "full_attention", "-": "mlp", "E": "moe"}
+
+
+def _granite_hybrid_config(case: Case) -> dict:
+    m, x = case.mamba, case.experts
+    return dict(
+        layer_types=[_LAYER_TYPES[k] for k in case.layers], position_embedding_type=None, mamba_n_heads=m.heads,
+        mamba_d_head=m.P, mamba_d_state=m.S, mamba_n_groups=m.groups, mamba_d_conv=m.taps, mamba_expand=2,
+        mamba_conv_bias=m.bias, mamba_chunk_size=64, num_local_experts=x.n if x else 0,
+        shared_intermediate_size=x.shared if x else case.F)
+
+
+def _nemotron_h_config(case: Case) -> dict:
+    m, x = case.mamba, case.experts
+    config = dict(
+        layers_block_type=[_LAYER_TYPES[k] for k in case.layers], layer_norm_epsilon=case.eps, ssm_state_size=m.S,
+        mamba_num_heads=m.heads, mamba_head_dim=m.P, n_groups=m.groups, conv_kernel=m.taps, use_conv_bias=m.bias,
+        chunk_size=64, time_step_min=1e-30)  # no bound, as in decoding; its logarithm is asked for
+    if x:
+        config |= dict(moe_latent_size=case.latent or None, moe_shared_expert_intermediate_size=x.shared)
+    return config
 
 
 def _experts_config(case: Case) -> dict:
@@ -194,6 +254,10 @@ def _experts_config(case: Case) -> dict:
             n_routed_experts=x.n, moe_intermediate_size=x.F, norm_topk_prob=x.normalise, n_group=x.groups[0],
             topk_group=x.groups[1], n_shared_experts=x.shared // x.F, first_k_dense_replace=x.lead,
             routed_scaling_factor=x.scale, use_qk_norm=case.qk_norm)
+    if case.arch == "nemotron_h_moe":
+        return config | dict(
+            n_routed_experts=x.n, moe_intermediate_size=x.F, norm_topk_prob=x.normalise, n_group=x.groups[0],
+            topk_group=x.groups[1], routed_scaling_factor=x.scale)
     if x.shared:
         config |= dict(shared_intermediate_size=x.shared)
     return config | dict(num_local_experts=x.n)

@@ -43,10 +43,12 @@ def matrix_gain(case: Case, role: str) -> float:
 def matrix_shapes(case: Case, layer: int) -> dict[str, tuple[int, ...]]:
     """Role -> shape of the matrices of one layer, in numpy order (rows are outputs, experts come first)."""
     E, F, q, kv = case.E, case.F, case.H * case.D, case.K * case.D
+    if case.mamba:
+        return hybrid_shapes(case, layer)
     if case.arch == "phi3":
         return {"attn_qkv": (q + 2 * kv, E), "attn_output": (E, q), "ffn_up": (2 * F, E), "ffn_down": (E, F)}
     shapes = {"attn_q": (q, E), "attn_k": (kv, E), "attn_v": (kv, E), "attn_output": (E, q)}
-    if case.mixer(layer) == "c":
+    if case.kind(layer) == "c":
         shapes = {"shortconv.in_proj": (3 * E, E), "shortconv.conv": (E, case.taps), "shortconv.out_proj": (E, E)}
     if case.has_experts(layer):
         x = case.experts
@@ -61,6 +63,30 @@ def matrix_shapes(case: Case, layer: int) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
+def hybrid_shapes(case: Case, layer: int) -> dict[str, tuple[int, ...]]:
+    E, F, q, kv, x = case.E, case.F, case.H * case.D, case.K * case.D, case.experts
+    mixers = {"*": {"attn_q": (q, E), "attn_k": (kv, E), "attn_v": (kv, E), "attn_output": (E, q)}}
+    if case.mamba:
+        m = case.mamba
+        inner = m.heads * m.P
+        mixers["M"] = {"ssm_in": (2 * inner + 2 * m.groups * m.S + m.heads, E), "ssm_out": (E, inner)}
+    if case.arch == "granitehybrid":
+        shapes = mixers[case.kind(layer)]
+        if not x:
+            return shapes | {"ffn_gate": (F, E), "ffn_up": (F, E), "ffn_down": (E, F)}
+        return shapes | {
+            "ffn_gate_inp": (x.n, E), "ffn_gate_exps": (x.n, x.F, E), "ffn_up_exps": (x.n, x.F, E),
+            "ffn_down_exps": (x.n, E, x.F), "ffn_gate_shexp": (x.shared, E), "ffn_up_shexp": (x.shared, E),
+            "ffn_down_shexp": (E, x.shared)}
+    mixers["-"] = {"ffn_up": (F, E), "ffn_down": (E, F)}
+    if x:
+        seen = case.latent or E
+        latent = {"ffn_latent_down": (seen, E), "ffn_latent_up": (E, seen)} if case.latent else {}
+        mixers["E"] = {"ffn_gate_inp": (x.n, E), "ffn_up_exps": (x.n, x.F, seen), "ffn_down_exps": (x.n, seen, x.F),
+                       "ffn_up_shexp": (x.shared, E), "ffn_down_shexp": (E, x.shared)} | latent
+    return mixers[case.kind(layer)]
+
+
 def mlp_norm(case: Case) -> str:
     """The norm in front of the MLP: its name is another family's norm behind attention."""
     return "post_attention_norm" if case.arch in ("glm4moe", "gpt-oss") else "ffn_norm"
@@ -72,8 +98,10 @@ def final_norm(case: Case) -> str:
 
 def vector_shapes(case: Case, layer: int) -> dict[str, int]:
     """Role -> length of the norm weights of one layer."""
+    if case.arch.startswith("nemotron_h"):
+        return {"attn_norm": case.E}  # one mixer a layer
     norms = {"attn_norm": case.E, mlp_norm(case): case.E}
-    if case.qk_norm and case.mixer(layer) == "a":
+    if case.qk_norm and case.kind(layer) == "*":
         norms |= {"attn_q_norm": case.D, "attn_k_norm": case.D}
     if case.arch in ("gemma2", "gemma3", "glm4"):
         norms |= {"post_attention_norm": case.E, "post_ffw_norm": case.E}
@@ -98,6 +126,25 @@ def rope_freqs(case: Case) -> np.ndarray:
     divisors = np.where(wavelength < n_old / s["high_freq_factor"], 1.0,
                         np.where(wavelength > n_old / s["low_freq_factor"], s["factor"], middle))
     return divisors.astype(np.float32)
+
+
+def mamba_tensors(case: Case, layer: int) -> dict[str, np.ndarray]:
+    """The small ones: decays between 0.99 and 0.2 a token, steps around 0.5."""
+    m, name = case.mamba, f"blk.{layer}"
+    inner = m.heads * m.P
+    width = inner + 2 * m.groups * m.S
+
+    def values(part, shape, size, centre=0.0):
+        return (centre + size * noise(f"{case.name}/{name}.{part}", shape)).astype(np.float32)
+
+    out = {f"{name}.ssm_conv1d.weight": values("ssm_conv1d", (width, m.taps), 0.6),
+           f"{name}.ssm_dt.bias": values("ssm_dt.bias", (m.heads,), 0.5, -0.5),
+           f"{name}.ssm_a": -np.exp(values("ssm_a", (m.heads, 1), 0.8, -0.5)),
+           f"{name}.ssm_d": values("ssm_d", (m.heads, 1), 0.5, 1.0),
+           f"{name}.ssm_norm.weight": norm_weight(case, f"{name}.ssm_norm", inner).reshape(m.groups, -1)}
+    if m.bias:
+        out[f"{name}.ssm_conv1d.bias"] = values("ssm_conv1d.bias", (width,), 0.3)
+    return out
 
 
 def has_bias(case: Case, role: str) -> bool:
@@ -138,6 +185,8 @@ def float_tensors(case: Case) -> dict[str, np.ndarray]:
                 bias(f"blk.{i}.{role}", shape[:-1])
         if case.arch == "gpt-oss":
             vector(f"blk.{i}.attn_sinks.weight", case.H, 1.5)
-        if case.arch in ("glm4moe", "lfm2moe") and case.has_experts(i):
+        if case.kind(i) == "M":
+            out |= mamba_tensors(case, i)
+        if case.arch in ("glm4moe", "lfm2moe", "nemotron_h_moe") and case.has_experts(i):
             vector(f"blk.{i}.exp_probs_b.bias", case.experts.n, 0.1)
     return out

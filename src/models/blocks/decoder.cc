@@ -145,7 +145,7 @@ Status record_mlp(const Reader& reader, ops::Program& program, const DecoderSpec
                     .activation = spec.activation,
                     .scale = spec.residual_scale};
   if (!spec.post_norms) return add_mlp(reader, program, x, h, layer, mlp);
-  T9_TRY(const auto inner, gated_mlp_block(reader, program, h, layer, mlp));
+  T9_TRY(const auto inner, mlp_block(reader, program, h, layer, mlp));
   T9_TRY(const auto down,
          add_matrix(reader, program, name("ffn_down.weight"), mlp.width, c.hidden_size));
   T9_TRY(const auto post_norm,

@@ -53,10 +53,12 @@ struct MlpSpec {
   uint32_t width = 0;
   ops::Activation activation = ops::Activation::kSilu;
   float scale = 1.0f;  // of what comes out
+  bool gated = true;   // else there is no gate, and the activation is the square of ReLU
 };
-// act(x Wgate) * (x Wup). Takes gate and up in one tensor, too, under the name of up.
-Result<ops::TensorId> gated_mlp_block(const Reader& reader, ops::Program& program, ops::TensorId x,
-                                      uint32_t layer, const MlpSpec& spec);
+// act(x Wgate) * (x Wup), or relu(x Wup)^2. Takes gate and up in one tensor, too, under the name of
+// up.
+Result<ops::TensorId> mlp_block(const Reader& reader, ops::Program& program, ops::TensorId x,
+                                uint32_t layer, const MlpSpec& spec);
 // residual += down of that.
 Status add_mlp(const Reader& reader, ops::Program& program, ops::TensorId residual, ops::TensorId x,
                uint32_t layer, const MlpSpec& spec);
@@ -66,8 +68,11 @@ struct MoeSpec {
   bool normalise = true;                       // where the file does not say
   ops::Activation activation = ops::Activation::kSilu;
   float scale = 1.0f;  // of what comes out
+  bool gated = true;   // as in MlpSpec
 };
-// residual += the routed experts' and the shared experts' outputs.
+// residual += the routed experts' and the shared experts' outputs. Where the file has
+// ffn_latent_down and ffn_latent_up, the routed ones see x through the former and are seen through
+// the latter.
 Status add_moe(const Reader& reader, ops::Program& program, ops::TensorId residual, ops::TensorId x,
                uint32_t layer, const MoeSpec& spec);
 
@@ -83,6 +88,10 @@ using Mixer = std::function<Result<Mixed>(const Reader& reader, ops::Program& pr
 // A gated causal convolution (LFM2): in_proj gives b, c and x; c * conv(b * x).
 Result<Mixed> short_conv_block(const Reader& reader, ops::Program& program, ops::TensorId x,
                                uint32_t layer);
+
+// Mamba2; its sizes are the file's ssm.* keys.
+Result<Mixed> mamba2_block(const Reader& reader, ops::Program& program, ops::TensorId x,
+                           uint32_t layer);
 
 // What sets families apart that share this frame: attention and MLP or experts, each behind a norm,
 // added to the residual stream. Defaults are Llama's.

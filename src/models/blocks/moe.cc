@@ -27,6 +27,7 @@ Result<ops::Gating> read_gating(const Reader& reader, ops::Gating fallback) {
 
 struct ExpertSizes {
   uint32_t n_experts, n_used, n_groups, n_groups_used, width;
+  uint32_t outer;  // of what experts see and give: the hidden size, or a latent one
 };
 
 Result<ExpertSizes> read_sizes(const Reader& reader, uint32_t layer) {
@@ -38,7 +39,7 @@ Result<ExpertSizes> read_sizes(const Reader& reader, uint32_t layer) {
                                                c.intermediate_size[layer]));
   T9_TRY(uint64_t n_groups, file.get_uint(reader.key("expert_group_count"), 0));
   T9_TRY(uint64_t n_groups_used, file.get_uint(reader.key("expert_group_used_count"), 0));
-  if (n_groups == 0) n_groups = n_groups_used = 1;  // no groups
+  if (n_groups <= 1) n_groups = n_groups_used = 1;  // no groups
   const bool groups_fit =
       n_groups_used > 0 && n_groups_used <= n_groups && n_experts % n_groups == 0;
   if (n_experts < 2 || n_experts > 4096 || used[layer] == 0 || widths[layer] == 0 ||
@@ -51,8 +52,8 @@ Result<ExpertSizes> read_sizes(const Reader& reader, uint32_t layer) {
                       n_groups);
   }
   const auto u32 = [](uint64_t n) { return static_cast<uint32_t>(n); };
-  return ExpertSizes{u32(n_experts), u32(used[layer]), u32(n_groups), u32(n_groups_used),
-                     u32(widths[layer])};
+  return ExpertSizes{u32(n_experts),     u32(used[layer]),   u32(n_groups),
+                     u32(n_groups_used), u32(widths[layer]), c.hidden_size};
 }
 
 Result<ops::MatrixId> add_experts(const Reader& reader, ops::Program& program, uint32_t layer,
@@ -90,7 +91,7 @@ Result<ops::TensorId> route(const Reader& reader, ops::Program& program, ops::Te
 // Gate and up of all experts, in two tensors or one.
 Result<ops::TensorId> gate_and_up(const Reader& reader, ops::Program& program, ops::TensorId x,
                                   ops::TensorId routes, uint32_t layer, const ExpertSizes& n) {
-  const uint32_t hidden = reader.config().hidden_size;
+  const uint32_t hidden = n.outer;
   if (reader.has(Reader::layer_name(layer, "ffn_gate_up_exps.weight"))) {
     T9_TRY(const auto both, add_experts(reader, program, layer, "ffn_gate_up_exps", hidden,
                                         2 * n.width, n.n_experts));
@@ -107,23 +108,49 @@ Result<ops::TensorId> gate_and_up(const Reader& reader, ops::Program& program, o
   return program.expert_linear(x, routes, {gate, up}, bias);
 }
 
+// Each slot's expert: act(x Wgate) * (x Wup) or relu(x Wup)^2, then down.
+Result<ops::TensorId> experts(const Reader& reader, ops::Program& program, ops::TensorId x,
+                              ops::TensorId routes, uint32_t layer, const ExpertSizes& n,
+                              const MoeSpec& spec, float scale) {
+  ops::TensorId inner;
+  if (spec.gated) {
+    T9_TRY(const auto both, gate_and_up(reader, program, x, routes, layer, n));
+    inner = program.gated_activation(both, spec.activation);
+  } else {
+    T9_TRY(const auto up,
+           add_experts(reader, program, layer, "ffn_up_exps", n.outer, n.width, n.n_experts));
+    inner = program.relu_squared(program.expert_linear(x, routes, {up}));
+  }
+  T9_TRY(const auto down, add_experts(reader, program, layer, "ffn_down_exps", n.width, n.outer,
+                                      n.n_experts, scale));
+  T9_TRY(const auto down_bias,
+         joined_bias(reader, program, layer, {{"ffn_down_exps.bias", n.outer}}, n.n_experts));
+  return program.expert_linear(inner, routes, {down}, down_bias);
+}
+
 }  // namespace
 
 Status add_moe(const Reader& reader, ops::Program& program, ops::TensorId residual, ops::TensorId x,
                uint32_t layer, const MoeSpec& spec) {
   const uint32_t hidden = reader.config().hidden_size;
-  T9_TRY(const ExpertSizes n, read_sizes(reader, layer));
+  const auto name = [&](std::string_view part) { return Reader::layer_name(layer, part); };
+  T9_TRY(ExpertSizes n, read_sizes(reader, layer));
   T9_TRY(const auto routes, route(reader, program, x, layer, n, spec));
-  T9_TRY(const auto gate_up, gate_and_up(reader, program, x, routes, layer, n));
-  T9_TRY(const auto down, add_experts(reader, program, layer, "ffn_down_exps", n.width, hidden,
-                                      n.n_experts, spec.scale));
-  T9_TRY(const auto down_bias,
-         joined_bias(reader, program, layer, {{"ffn_down_exps.bias", hidden}}, n.n_experts));
-  const auto inner = program.gated_activation(gate_up, spec.activation);
-  program.add_expert_sum(residual, program.expert_linear(inner, routes, {down}, down_bias), routes);
+  if (reader.has(name("ffn_latent_down.weight"))) {
+    T9_TRY(n.outer, reader.size("moe_latent_size", 1, 1u << 20));
+    T9_TRY(const auto in,
+           add_matrix(reader, program, name("ffn_latent_down.weight"), hidden, n.outer));
+    T9_TRY(const auto out,
+           add_matrix(reader, program, name("ffn_latent_up.weight"), n.outer, hidden, spec.scale));
+    T9_TRY(const auto routed,
+           experts(reader, program, program.linear(x, {in}), routes, layer, n, spec, 1.0f));
+    program.add_linear(residual, program.expert_sum(routed, routes), out);
+  } else {
+    T9_TRY(const auto routed, experts(reader, program, x, routes, layer, n, spec, spec.scale));
+    program.add_expert_sum(residual, routed, routes);
+  }
 
-  const gguf::Tensor* shared =
-      reader.file().find_tensor(Reader::layer_name(layer, "ffn_up_shexp.weight"));
+  const gguf::Tensor* shared = reader.file().find_tensor(name("ffn_up_shexp.weight"));
   if (shared == nullptr) return {};
   const auto shared_width = static_cast<uint32_t>(std::min<uint64_t>(shared->ne[1], 1u << 24));
   return add_mlp(reader, program, residual, x, layer,
@@ -132,7 +159,8 @@ Status add_moe(const Reader& reader, ops::Program& program, ops::TensorId residu
                   .down = "ffn_down_shexp",
                   .width = shared_width,
                   .activation = spec.activation,
-                  .scale = spec.scale});
+                  .scale = spec.scale,
+                  .gated = spec.gated});
 }
 
 }  // namespace tempo9::models

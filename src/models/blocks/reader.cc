@@ -46,7 +46,7 @@ Result<Reader> Reader::create(const gguf::File& file, const std::string& archite
   T9_TRY(c.n_kv_heads,
          per_layer(file, reader.key("attention.head_count_kv"), c.n_layers, c.n_heads[0], 0, 4096));
   T9_TRY(c.intermediate_size,
-         per_layer(file, reader.key("feed_forward_length"), c.n_layers, 0, 1, 1u << 24));
+         per_layer(file, reader.key("feed_forward_length"), c.n_layers, 0, 0, 1u << 24));
   for (uint32_t i = 0; i < c.n_layers; ++i) {
     if (c.n_kv_heads[i] > 0 && c.n_heads[i] % c.n_kv_heads[i] != 0) {
       return make_error(
@@ -151,6 +151,10 @@ Result<std::optional<std::vector<float>>> Reader::optional_vector(const std::str
   if (!has(name)) return std::optional<std::vector<float>>();
   T9_TRY(std::vector<float> values, vector(name, n));
   return std::optional<std::vector<float>>(std::move(values));
+}
+
+Result<uint32_t> Reader::size(std::string_view name, uint64_t low, uint64_t high) const {
+  return bounded(*file_, key(name), low, high);
 }
 
 Status Reader::check_all_used() const {

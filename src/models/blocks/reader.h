@@ -23,7 +23,7 @@ struct Config {
   float rope_base = 0;
   uint32_t head_dim = 0;
   uint32_t rope_dims = 0;  // of head_dim, those that rotate
-  // Of each layer. No KV heads: it has no attention.
+  // Of each layer. No KV heads: it has no attention; an intermediate size of 0: no MLP.
   std::vector<uint32_t> n_heads, n_kv_heads, intermediate_size;
   uint32_t max_length = 0;  // longest sequence that will be served
 };
@@ -39,6 +39,9 @@ class Reader {
   std::string key(std::string_view name) const {
     return config_.architecture + "." + std::string(name);
   }
+
+  // A whole number of low to high under key(name). Errors: kCorrupt naming key, value and range.
+  Result<uint32_t> size(std::string_view name, uint64_t low, uint64_t high) const;
 
   // blk.<layer>.<name>
   static std::string layer_name(uint32_t layer, std::string_view name);
