@@ -330,7 +330,7 @@ Result<BenchModel> build_bench_model(const std::string& path, const ops::Backend
   T9_TRY(ops::Program program, models::build_program(file));
   if (ops::looks_ahead(program)) {
     return make_error(ErrorCode::kUnsupported,
-                      "{}: an embedding model writes no text, whose speed is what is measured here",
+                      "{}: an embedding model writes no text, which is what is measured here",
                       path);
   }
   T9_TRY(const uint32_t declared, models::context_length(file));
