@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const auto& model : tempo9::store::list_ollama(stores.ollama)) {
     T9_CHECK(model.name == "tiny:latest" && model.n_bytes == 4);
     T9_CHECK(model.path.starts_with(stores.ollama + "/blobs/"));
-    T9_CHECK(tempo9::store::find_ollama(stores.ollama, "tiny").has_value());
+    T9_CHECK(tempo9::store::find_ollama(stores.ollama, "tiny").has_value() != model.has_adapter);
   }
   std::ofstream(stores.own + "/o/tiny/Q4_0/model.json", std::ios::binary) << bytes;
   for (const auto& model : tempo9::store::OwnStore(stores.own).list()) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 
 #include "store/source.h"
 
@@ -37,6 +38,14 @@ bool names(const std::string& path, const std::string& word) {
 }
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// What a drafter's folder or file is called: "MTP/x-Q8_0.gguf", "x-eagle3-F16.gguf".
+bool is_drafter(const std::string& path) {
+  constexpr std::string_view kWords[] = {"MTP",    "DRAFT",  "DRAFTER",  "EAGLE",
+                                         "EAGLE3", "DFLASH", "ASSISTANT"};
+  return std::ranges::any_of(kWords,
+                             [&](std::string_view word) { return names(path, std::string(word)); });
+}
 
 // "x-00002-of-00003.gguf": "x", 2, 3. A whole file is part 1 of 1.
 struct Part {
@@ -105,33 +114,74 @@ Result<Choice> choice_of(const Models& models, std::string_view variant,
   return choice;
 }
 
+// Of the files that could be one, the first that is named so; else the smallest.
+std::optional<RepositoryFile> preferred(const std::vector<RepositoryFile>& files,
+                                        const std::vector<std::string>& wishes) {
+  for (const std::string& wish : wishes) {
+    for (const RepositoryFile& file : files) {
+      if (names(file.path, upper(wish))) return file;
+    }
+  }
+  if (files.empty()) return std::nullopt;
+  return std::ranges::min(files, {}, &RepositoryFile::n_bytes);
+}
+
+void add_companions(const std::vector<RepositoryFile>& projectors, const Models& drafters,
+                    Choice* choice) {
+  // A projector is small beside its model and loses much by fewer bits.
+  if (const auto file = preferred(projectors, {"F16", "BF16", "Q8_0", "F32"})) {
+    choice->companions.push_back({"projector", *file});
+  }
+  std::vector<RepositoryFile> whole;
+  for (const auto& [stem, parts] : drafters) {
+    if (parts.size() == 1 && part_of(parts.begin()->second.path).n_parts == 1) {
+      whole.push_back(parts.begin()->second);
+    }
+  }
+  if (const auto file = preferred(whole, {choice->variant, "Q8_0", "Q4_0", "F16"})) {
+    choice->companions.push_back({"drafter", *file});
+  }
+}
+
 }  // namespace
 
 Result<Choice> choose_variant(const std::vector<RepositoryFile>& files, std::string_view variant) {
-  Models models;
+  Models models, drafters;
+  std::vector<RepositoryFile> projectors;
   for (const RepositoryFile& file : files) {
     if (!upper(file.path).ends_with(".GGUF")) continue;
     const std::string name = upper(base_name(file.path));
     // Projectors and importance matrices are no models by themselves.
-    if (name.starts_with("MMPROJ") || name.find("IMATRIX") != std::string::npos) continue;
+    if (name.find("IMATRIX") != std::string::npos) continue;
+    if (name.find("MMPROJ") != std::string::npos) {
+      projectors.push_back(file);
+      continue;
+    }
     const Part part = part_of(file.path);
-    models[part.stem].emplace(part.number, file);
+    (is_drafter(file.path) ? drafters : models)[part.stem].emplace(part.number, file);
   }
+  if (models.empty()) models.swap(drafters);  // a repository of drafters, or a model named so
   if (models.empty()) {
     return make_error(ErrorCode::kNotFound, "found {} files and no GGUF model among them",
                       files.size());
   }
+  const auto with_companions = [&](std::string_view name, const Models::value_type& model) {
+    auto choice = choice_of(models, name, model);
+    if (choice) add_companions(projectors, drafters, &*choice);
+    return choice;
+  };
   if (!variant.empty()) {
-    if (const auto* model = best(models, variant)) return choice_of(models, variant, *model);
+    if (const auto* model = best(models, variant)) return with_companions(variant, *model);
+    if (const auto* model = best(drafters, variant)) return choice_of(drafters, variant, *model);
   } else if (models.size() == 1) {
     const auto& only = *models.begin();
     for (const std::string_view known : kPreferred) {
-      if (names(only.first, std::string(known))) return choice_of(models, known, only);
+      if (names(only.first, std::string(known))) return with_companions(known, only);
     }
-    return choice_of(models, base_name(only.first), only);
+    return with_companions(base_name(only.first), only);
   } else {
     for (const std::string_view wish : kPreferred) {
-      if (const auto* model = best(models, wish)) return choice_of(models, wish, *model);
+      if (const auto* model = best(models, wish)) return with_companions(wish, *model);
     }
   }
   std::vector<std::string> known;

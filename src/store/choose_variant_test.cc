@@ -64,6 +64,34 @@ TEST(ChooseVariant, WhatOnlyLooksLikeAPartIsAWholeFile) {
   }
 }
 
+// The roles and paths of what goes with the model.
+std::string companions(const std::vector<std::string>& paths, std::string_view variant) {
+  const auto choice = choose_variant(files(paths), variant);
+  if (!choice) return "error: " + choice.error().message;
+  std::string text = choice->files.front().path;
+  for (const auto& companion : choice->companions) {
+    text += " " + companion.role + "=" + companion.file.path;
+  }
+  return text;
+}
+
+TEST(ChooseVariant, ProjectorsAndDraftersGoWithTheModel) {
+  EXPECT_EQ(companions(kUsual, ""), "M-Q4_K_M.gguf projector=mmproj-F16.gguf");
+  const std::vector<std::string> drafted = {
+      "MTP/M-Q8_0.gguf", "MTP/M-Q4_0.gguf",      "M-it-Q4_0.gguf",       "M-it-Q4_K_M.gguf",
+      "M-it-Q8_0.gguf",  "M-it-mmproj-f32.gguf", "M-it-mmproj-bf16.gguf"};
+  EXPECT_EQ(companions(drafted, ""),
+            "M-it-Q4_K_M.gguf projector=M-it-mmproj-bf16.gguf drafter=MTP/M-Q8_0.gguf");
+  EXPECT_EQ(companions(drafted, "Q4_0"),
+            "M-it-Q4_0.gguf projector=M-it-mmproj-bf16.gguf drafter=MTP/M-Q4_0.gguf");
+  // A drafter is shorter in name and still not the model; it can be asked for, and alone it is one.
+  EXPECT_EQ(companions({"M-eagle3-Q8_0.gguf", "long-name-M-Q8_0.gguf"}, "Q8_0"),
+            "long-name-M-Q8_0.gguf drafter=M-eagle3-Q8_0.gguf");
+  EXPECT_EQ(companions({"M-eagle3-F16.gguf", "M-Q8_0.gguf"}, "M-eagle3-F16.gguf"),
+            "M-eagle3-F16.gguf");
+  EXPECT_EQ(companions({"M-MTP-Q4_K_M.gguf"}, ""), "M-MTP-Q4_K_M.gguf");
+}
+
 TEST(ChooseVariant, TellsWhatElseThereIsBySize) {
   std::vector<RepositoryFile> repository = {{"M-Q8_0.gguf", 80, ""},
                                             {"M-Q4_K_M.gguf", 40, ""},

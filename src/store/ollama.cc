@@ -21,6 +21,7 @@ constexpr int kMaxDepth = 8;  // host, namespaces, model, tag
 constexpr std::string_view kHome = "registry.ollama.ai";
 constexpr std::string_view kLibrary = "library/";
 constexpr std::string_view kModelLayer = "application/vnd.ollama.image.model";
+constexpr std::string_view kAdapterLayer = "application/vnd.ollama.image.adapter";
 
 // "sha256:<64 digits>" to the digits.
 std::optional<std::string> digits_of(std::string_view digest) {
@@ -34,8 +35,12 @@ std::optional<std::string> digits_of(std::string_view digest) {
   return std::string(digest);
 }
 
-// The digest of the layer that is the weights.
-std::optional<std::string> weights_of(const fs::path& manifest) {
+// What a manifest says of the model: the digest of its weights, and whether they are all of it.
+struct Layers {
+  std::string digits;
+  bool has_adapter = false;
+};
+std::optional<Layers> read_layers(const fs::path& manifest) {
   std::error_code error;
   const auto size = fs::file_size(manifest, error);
   if (error || size > kMaxManifestBytes) return std::nullopt;
@@ -45,20 +50,30 @@ std::optional<std::string> weights_of(const fs::path& manifest) {
   if (!json.is_object() || !json.contains("layers") || !json["layers"].is_array()) {
     return std::nullopt;
   }
+  std::optional<Layers> found;
+  bool has_adapter = false;
   for (const auto& layer : json["layers"]) {
-    if (!layer.is_object() || layer.value("mediaType", nlohmann::json()) != kModelLayer) continue;
+    if (!layer.is_object()) continue;
+    const auto type = layer.value("mediaType", nlohmann::json());
+    if (type == kAdapterLayer) has_adapter = true;
+    if (type != kModelLayer || found) continue;
     const auto digest = layer.value("digest", nlohmann::json());
-    return digest.is_string() ? digits_of(digest.get_ref<const std::string&>()) : std::nullopt;
+    auto digits =
+        digest.is_string() ? digits_of(digest.get_ref<const std::string&>()) : std::nullopt;
+    if (!digits) return std::nullopt;
+    found = Layers{*std::move(digits)};
   }
-  return std::nullopt;
+  if (found) found->has_adapter = has_adapter;
+  return found;
 }
 
 std::optional<OllamaModel> read_model(const fs::path& folder, const fs::path& manifest) {
-  const auto digits = weights_of(manifest);
-  if (!digits) return std::nullopt;
+  const auto layers = read_layers(manifest);
+  if (!layers) return std::nullopt;
   OllamaModel model;
+  model.has_adapter = layers->has_adapter;
   for (const char* separator : {"-", ":"}) {
-    const fs::path blob = folder / "blobs" / fmt::format("sha256{}{}", separator, *digits);
+    const fs::path blob = folder / "blobs" / fmt::format("sha256{}{}", separator, layers->digits);
     std::error_code error;
     if (!fs::is_regular_file(blob, error)) continue;
     const auto size = fs::file_size(blob, error);
@@ -98,6 +113,18 @@ std::vector<OllamaModel> list_ollama(const std::string& folder) {
   return models;
 }
 
+namespace {
+
+Result<OllamaModel> if_whole(const OllamaModel& model) {
+  if (!model.has_adapter) return model;
+  return make_error(ErrorCode::kUnsupported,
+                    "--ollama {}: has an adapter (LoRA), which is not served, and would not be "
+                    "itself without it; take a model that it is merged into",
+                    model.name);
+}
+
+}  // namespace
+
 Result<OllamaModel> find_ollama(const std::string& folder, std::string_view name) {
   std::string wanted = lower(name);
   // A colon in front of a slash is a host's port.
@@ -106,11 +133,11 @@ Result<OllamaModel> find_ollama(const std::string& folder, std::string_view name
   std::vector<const OllamaModel*> shorts;
   std::vector<std::string> names;
   for (const OllamaModel& model : models) {
-    if (lower(model.name) == wanted) return model;
+    if (lower(model.name) == wanted) return if_whole(model);
     if (lower(model.short_name) == wanted) shorts.push_back(&model);
     names.push_back(model.name);
   }
-  if (shorts.size() == 1) return *shorts.front();
+  if (shorts.size() == 1) return if_whole(*shorts.front());
   if (shorts.size() > 1) {
     names.clear();
     for (const OllamaModel* model : shorts) names.push_back(model->name);

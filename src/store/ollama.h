@@ -15,10 +15,11 @@
 namespace tempo9::store {
 
 struct OllamaModel {
-  std::string name;        // with its tag: "llama3.2:latest", "hf.co/owner/repo:Q4_K_M"
-  std::string short_name;  // "repo:Q4_K_M"
-  std::string path;        // of the weights
-  uint64_t n_bytes = 0;    // of that file
+  std::string name;          // with its tag: "llama3.2:latest", "hf.co/owner/repo:Q4_K_M"
+  std::string short_name;    // "repo:Q4_K_M"
+  std::string path;          // of the weights
+  uint64_t n_bytes = 0;      // of that file
+  bool has_adapter = false;  // of which it would not be itself without; find_ollama refuses it
 };
 
 // The models whose weights are there, by name. What cannot be read is left out; a folder that is
@@ -26,7 +27,8 @@ struct OllamaModel {
 std::vector<OllamaModel> list_ollama(const std::string& folder);
 
 // name: as listed, without the tag for ":latest", or short. Case does not matter, as in Ollama.
-// Errors: kNotFound (what is there is named), kInvalidArgument (several have this short name).
+// Errors: kNotFound (what is there is named), kInvalidArgument (several have this short name),
+// kUnsupported (an adapter).
 Result<OllamaModel> find_ollama(const std::string& folder, std::string_view name);
 
 }  // namespace tempo9::store

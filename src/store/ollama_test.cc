@@ -102,6 +102,21 @@ TEST_F(OllamaStore, WhatIsNotWholeIsLeftOut) {
   EXPECT_EQ(names(), std::vector<std::string>{"good:latest"});
 }
 
+TEST_F(OllamaStore, AModelWithAnAdapterIsRefusedByName) {
+  add("registry.ollama.ai/library/tuned/latest", 'a', "1");
+  write("manifests/registry.ollama.ai/library/tuned/lora",
+        R"({"layers":[{"mediaType":"application/vnd.ollama.image.adapter","digest":"sha256:)" +
+            std::string(64, 'b') +
+            R"("},{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:)" +
+            std::string(64, 'a') + R"("}]})");
+  EXPECT_EQ(names(), (std::vector<std::string>{"tuned:latest", "tuned:lora"}));
+  EXPECT_TRUE(find_ollama(folder(), "tuned"));
+  const auto found = find_ollama(folder(), "tuned:lora");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, ErrorCode::kUnsupported);
+  EXPECT_NE(found.error().message.find("adapter"), std::string::npos) << found.error().message;
+}
+
 TEST_F(OllamaStore, TheOldestSpellingOfBlobs) {
   write("manifests/registry.ollama.ai/library/old/latest",
         manifest("sha256:" + std::string(64, 'a')));

@@ -24,24 +24,44 @@ fs::path folder_of(const std::string& root, std::string name) {
   return fs::path(root) / name;
 }
 
+using Json = nlohmann::json;
+
+// The file of an entry, which lies beside the description whatever it says, and its size.
+std::optional<std::pair<fs::path, uint64_t>> file_of(const fs::path& description,
+                                                     const Json& entry) {
+  const auto name = entry.is_object() ? entry.value("name", Json()) : Json();
+  if (!name.is_string()) return std::nullopt;
+  const fs::path path = description.parent_path() / fs::path(name.get<std::string>()).filename();
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  if (error) return std::nullopt;
+  return std::pair(path, size);
+}
+
 std::optional<OwnModel> read(const fs::path& description) {
+  std::error_code error;
+  if (!fs::is_regular_file(description, error)) return std::nullopt;  // a pipe would not end
   std::ifstream file(description);
-  const auto json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  const auto json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("name") || !json["name"].is_string()) return std::nullopt;
   OwnModel model;
   model.name = json["name"];
   if (model.name.empty()) return std::nullopt;
-  for (const auto& entry : json.value("files", nlohmann::json::array())) {
-    const auto name = entry.is_object() ? entry.value("name", nlohmann::json()) : nlohmann::json();
-    if (!name.is_string()) return std::nullopt;
-    const fs::path path = description.parent_path() / fs::path(name.get<std::string>()).filename();
-    std::error_code error;
-    const auto size = fs::file_size(path, error);
-    if (error) return std::nullopt;
-    model.n_bytes += size;
-    if (model.path.empty()) model.path = path.string();
+  for (const auto& entry : json.value("files", Json::array())) {
+    const auto found = file_of(description, entry);
+    if (!found) return std::nullopt;
+    model.n_bytes += found->second;
+    if (model.path.empty()) model.path = found->first.string();
   }
   if (model.path.empty()) return std::nullopt;
+  // A companion that was taken away leaves the model as it is.
+  for (const auto& entry : json.value("companions", Json::array())) {
+    const auto found = file_of(description, entry);
+    const auto role = entry.is_object() ? entry.value("role", Json()) : Json();
+    if (!found || !role.is_string()) continue;
+    model.n_bytes += found->second;
+    model.companions.push_back(role.get<std::string>());
+  }
   return model;
 }
 
@@ -53,7 +73,8 @@ std::vector<OwnModel> OwnStore::list() const {
   fs::recursive_directory_iterator entry(folder_, fs::directory_options::skip_permission_denied,
                                          error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    if (entry->path().filename() != kDescription) continue;
+    // A name has a variant, so a model lies two folders deep at least.
+    if (entry.depth() < 2 || entry->path().filename() != kDescription) continue;
     if (auto model = read(entry->path())) models.push_back(std::move(*model));
   }
   std::sort(models.begin(), models.end(),
@@ -120,10 +141,14 @@ Result<std::string> OwnStore::prepare(const RemoteModel& model) const {
 
 Result<OwnModel> OwnStore::finish(const RemoteModel& model) const {
   const fs::path folder = folder_of(folder_, model.name);
-  nlohmann::json json = {{"name", model.name}, {"files", nlohmann::json::array()}};
-  for (const RemoteFile& file : model.files) {
-    json["files"].push_back(
-        {{"name", file.name}, {"n_bytes", file.n_bytes}, {"sha256", file.sha256}});
+  Json json = {{"name", model.name}, {"files", Json::array()}, {"companions", Json::array()}};
+  const auto entry = [](const RemoteFile& file) {
+    return Json{{"name", file.name}, {"n_bytes", file.n_bytes}, {"sha256", file.sha256}};
+  };
+  for (const RemoteFile& file : model.files) json["files"].push_back(entry(file));
+  for (const RemoteFile& file : model.companions) {
+    json["companions"].push_back(entry(file));
+    json["companions"].back()["role"] = file.role;
   }
   const fs::path fresh = folder / "model.json.new";
   std::ofstream out(fresh);

@@ -1,7 +1,7 @@
 // Our own store of models: what `tempo9 pull` fetched.
 // Layout: <folder>/<name with "/" as folders>/<variant>/ holds the files and, once all are whole,
-// model.json: {"name", "files": [{"name", "n_bytes", "sha256"}]}, the first file being the one to
-// open.
+// model.json: {"name", "files": [{"name", "n_bytes", "sha256"}], "companions": [the same with
+// "role"]}, the first file being the one to open.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@ struct OwnModel {
   std::string name;  // "owner/repo:Q4_K_M"
   std::string path;  // of the file to open
   uint64_t n_bytes = 0;
+  std::vector<std::string> companions = {};  // their roles: "projector", "drafter"
 };
 
 class OwnStore {

@@ -38,6 +38,48 @@ TEST_F(OwnStoreTest, WhatIsFinishedIsListedAndFound) {
   EXPECT_EQ(store_.find("owner/repo").error().code, ErrorCode::kInvalidArgument);
 }
 
+TEST_F(OwnStoreTest, CompanionsAreOfTheModelAndGoWithIt) {
+  RemoteModel model{.name = "a/b:c", .files = {{"x.gguf", "", 3, ""}}};
+  model.companions = {{"mmproj.gguf", "", 5, "", "projector"}, {"mtp.gguf", "", 1, "", "drafter"}};
+  const auto folder = store_.prepare(model);
+  ASSERT_TRUE(folder);
+  for (const char* file : {"x.gguf", "mmproj.gguf", "mtp.gguf"}) {
+    std::ofstream(*folder + "/" + file) << "abc";
+  }
+  ASSERT_TRUE(store_.finish(model));
+  EXPECT_EQ(store_.find("a/b")->companions, (std::vector<std::string>{"projector", "drafter"}));
+  EXPECT_EQ(store_.find("a/b")->n_bytes, 9u);
+  EXPECT_EQ(store_.find("a/b")->path, *folder + "/x.gguf");
+  std::filesystem::remove(*folder + "/mtp.gguf");
+  EXPECT_EQ(store_.find("a/b")->companions, (std::vector<std::string>{"projector"}));
+  ASSERT_TRUE(store_.remove("a/b"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+}
+
+// A description in the store's own folder would make everything in it a model's.
+TEST_F(OwnStoreTest, ADescriptionThatLiesElsewhereIsNone) {
+  const std::string mine = folder_.path() + "/mine.gguf";
+  std::ofstream(mine) << "mine";
+  std::filesystem::create_directories(folder_.path() + "/a");
+  for (const std::string folder : {"/", "/a/"}) {
+    std::ofstream(folder_.path() + folder + "model.json")
+        << R"({"name": "a:b", "files": [{"name": "mine.gguf"}]})";
+  }
+  std::ofstream(folder_.path() + "/a/mine.gguf") << "mine";
+  EXPECT_TRUE(store_.list().empty());
+  EXPECT_FALSE(store_.remove("a:b"));
+  EXPECT_TRUE(std::filesystem::exists(mine));
+  // Folders that are links are not gone into: what they point to is not the store's.
+  TempFolder other;
+  std::filesystem::create_directories(other.path() + "/b/c");
+  std::ofstream(other.path() + "/b/c/x.gguf") << "theirs";
+  std::ofstream(other.path() + "/b/c/model.json")
+      << R"({"name": "l/b:c", "files": [{"name": "x.gguf"}]})";
+  std::filesystem::create_directory_symlink(other.path(), folder_.path() + "/l");
+  EXPECT_FALSE(store_.remove("l/b:c"));
+  EXPECT_TRUE(std::filesystem::exists(other.path() + "/b/c/x.gguf"));
+}
+
 TEST_F(OwnStoreTest, WhatIsNotWholeIsNotThere) {
   add("a/b:c", {"x.gguf", "y.gguf"});
   std::filesystem::remove(folder_.path() + "/a/b/c/y.gguf");

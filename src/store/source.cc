@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -166,17 +167,28 @@ Result<RemoteModel> find_hugging_face(const Name& name, const SourceOptions& opt
   }
   model.name = fmt::format("{}:{}", name.repo, choice->variant);
   model.variants = std::move(choice->variants);
-  for (const RepositoryFile& file : choice->files) {
-    RemoteFile remote{.name = file.path.substr(file.path.rfind('/') + 1),
+  const auto remote = [&](const RepositoryFile& file, const std::string& role) {
+    return RemoteFile{.name = file.path.substr(file.path.rfind('/') + 1),
                       .url = fmt::format("{}/{}/resolve/{}/{}", options.hugging_face, name.repo,
                                          commit, percent_encoded(file.path)),
                       .n_bytes = file.n_bytes,
-                      .sha256 = file.sha256};
-    if (!is_part(remote.name)) {
+                      .sha256 = file.sha256,
+                      .role = role};
+  };
+  for (const RepositoryFile& file : choice->files) {
+    model.files.push_back(remote(file, ""));
+    if (!is_part(model.files.back().name)) {
       return make_error(ErrorCode::kUnsupported, "{}: the file's name \"{}\" cannot be kept here",
-                        name.repo, remote.name);
+                        name.repo, model.files.back().name);
     }
-    model.files.push_back(std::move(remote));
+  }
+  for (const Companion& companion : choice->companions) {
+    RemoteFile file = remote(companion.file, companion.role);
+    // Folders are not kept, and a drafter may be called as its model.
+    const bool taken = std::ranges::any_of(
+        model.files, [&](const RemoteFile& other) { return other.name == file.name; });
+    if (taken) file.name = fmt::format("{}-{}", file.role, file.name);
+    if (is_part(file.name)) model.companions.push_back(std::move(file));
   }
   return model;
 }
@@ -193,15 +205,29 @@ Result<RemoteModel> find_in_ollama(const Name& name, const SourceOptions& option
       fmt::format("{}:{}", in_library ? name.repo.substr(8) : "ollama.com/" + name.repo, tag);
   if (manifest.is_object() && manifest.contains("layers") && manifest["layers"].is_array()) {
     for (const Json& layer : manifest["layers"]) {
-      if (text_of(layer, "mediaType") != "application/vnd.ollama.image.model") continue;
+      const std::string type = text_of(layer, "mediaType");
+      if (type == "application/vnd.ollama.image.adapter") {
+        return make_error(ErrorCode::kUnsupported,
+                          "{}: has an adapter (LoRA), which is not served, and would not be itself "
+                          "without it; take a model that it is merged into",
+                          model.name);
+      }
+      const bool is_projector = type == "application/vnd.ollama.image.projector";
+      if (!is_projector && type != "application/vnd.ollama.image.model") continue;
       const std::string digest = text_of(layer, "digest");
       const auto size = size_of(layer);
       if (!digest.starts_with("sha256:") || !is_sha256(digest.substr(7)) || !size) continue;
-      model.files.push_back(
-          {.name = fmt::format("{}-{}.gguf", name.repo.substr(name.repo.find('/') + 1), tag),
-           .url = fmt::format("{}/blobs/{}", base, digest),
-           .n_bytes = *size,
-           .sha256 = digest.substr(7)});
+      RemoteFile file{.name = fmt::format("{}-{}{}.gguf", name.repo.substr(name.repo.find('/') + 1),
+                                          tag, is_projector ? "-projector" : ""),
+                      .url = fmt::format("{}/blobs/{}", base, digest),
+                      .n_bytes = *size,
+                      .sha256 = digest.substr(7),
+                      .role = is_projector ? "projector" : ""};
+      if (!is_projector) {
+        model.files.push_back(std::move(file));
+      } else if (model.companions.empty()) {
+        model.companions.push_back(std::move(file));
+      }
     }
   }
   if (model.files.size() == 1) return model;

@@ -16,6 +16,7 @@ struct RemoteFile {
   std::string url;
   uint64_t n_bytes = 0;
   std::string sha256 = {};  // empty: the source does not say
+  std::string role = {};    // of a companion: "projector" (pictures), "drafter"
 };
 // What a repository has beside: a name that can stand behind the colon, and its files' size.
 struct Variant {
@@ -25,7 +26,8 @@ struct Variant {
 struct RemoteModel {
   std::string name;               // as our own store knows it: "owner/repo:Q4_K_M", "qwen3:0.6b"
   std::vector<RemoteFile> files;  // of a split model in order; the first is the one to open
-  HttpHeaders headers = {};       // for each of them
+  std::vector<RemoteFile> companions = {};  // what goes with it: at most one a role
+  HttpHeaders headers = {};                 // for each of them
   std::vector<Variant> variants =
       {};  // all of the repository, by size; Ollama's registry does not say
 };
@@ -51,10 +53,15 @@ struct RepositoryFile {
   uint64_t n_bytes = 0;
   std::string sha256;
 };
+struct Companion {
+  std::string role;
+  RepositoryFile file;
+};
 struct Choice {
   std::string variant;
   std::vector<RepositoryFile> files;
   std::vector<Variant> variants;
+  std::vector<Companion> companions = {};
 };
 Result<Choice> choose_variant(const std::vector<RepositoryFile>& files, std::string_view variant);
 
