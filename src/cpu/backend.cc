@@ -84,14 +84,30 @@ class CpuBackend final : public ops::Backend {
   void run(const ops::Attention& op);
   void run(const ops::GatedActivation& op);
   void run(const ops::Gelu& op);
-  void run(const ops::Route& op);
+  void run(const ops::Route& op) {
+    experts_.route(op, vector(op.bias), tensor(op.logits), tensor(op.out), n_rows_);
+  }
   void run(const ops::ExpertLinear& op);
-  void run(const ops::ExpertSum& op);
-  void run(const ops::ReluSquared& op);
+  void run(const ops::ExpertSum& op) {
+    experts_.sum(tensor(op.in), tensor(op.routes), tensor(op.out), n_rows_, op.add);
+    if (!op.add) quantize_rows(tensor(op.out));
+  }
+  void run(const ops::ReluSquared& op) {
+    const Activation& in = tensor(op.in);
+    each_row(in, tensor(op.out),
+             [&](float* x, float* y) { kernels_.relu_squared(x, in.width, y); });
+  }
   void run(const ops::CausalConv& op) { recurrent_.run(op, *batch_); }
   void run(const ops::GatedDelta& op) { recurrent_.run(op, *batch_); }
   void run(const ops::Mamba2Scan& op) { recurrent_.run(op, *batch_); }
   void run(const ops::GatedNorm& op) { recurrent_.run(op, *batch_); }
+  void run(const ops::SigmoidGate& op) {
+    const Activation &in = tensor(op.in), &gate = tensor(op.gate), &out = tensor(op.out);
+    each_row(n_rows_, [&](uint32_t r) {
+      kernels_.sigmoid_gate(row(in, r), row(gate, r), gate.width, in.width, row(out, r));
+      quantize(out, r);
+    });
+  }
   void run(const ops::SelectRows& op);
   void run(const ops::Head& op);
 
@@ -392,23 +408,9 @@ void CpuBackend::run(const ops::GatedActivation& op) {
            [&](float* x, float* y) { activate(x, x + out.width, out.width, y); });
 }
 
-void CpuBackend::run(const ops::ReluSquared& op) {
-  const Activation& in = tensor(op.in);
-  each_row(in, tensor(op.out), [&](float* x, float* y) { kernels_.relu_squared(x, in.width, y); });
-}
-
-void CpuBackend::run(const ops::Route& op) {
-  experts_.route(op, vector(op.bias), tensor(op.logits), tensor(op.out), n_rows_);
-}
-
 void CpuBackend::run(const ops::ExpertLinear& op) {
   experts_.linear(chunks_[op_index_], vector(op.bias), tensor(op.in), tensor(op.routes),
                   tensor(op.out), n_rows_, scratch_.data(), scratch_bytes_);
-}
-
-void CpuBackend::run(const ops::ExpertSum& op) {
-  experts_.sum(tensor(op.in), tensor(op.routes), tensor(op.out), n_rows_, op.add);
-  if (!op.add) quantize_rows(tensor(op.out));
 }
 
 void CpuBackend::run(const ops::SelectRows& op) {

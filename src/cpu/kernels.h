@@ -297,6 +297,8 @@ struct KernelTable {
   void (*gelu_mul)(const float* gate, const float* up, uint32_t n, float* out);
   void (*clamped_swiglu)(const float* gate, const float* up, uint32_t n, float* out);
   void (*relu_squared)(const float* x, uint32_t n, float* out);  // out = max(x, 0)^2
+  // out = x * sigmoid(gate), n_gate of them: n, or one for all
+  void (*sigmoid_gate)(const float* x, const float* gate, uint32_t n_gate, uint32_t n, float* out);
   void (*route)(const RouteArgs&);
   // out += x * factor
   void (*add_scaled)(const float* x, float factor, uint32_t n, float* out);

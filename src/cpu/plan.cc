@@ -36,6 +36,7 @@ std::vector<Lifetime> lifetimes(const ops::Program& program) {
             [&](const ops::GatedDelta& op) { touch(op.qkv), touch(op.beta_alpha), touch(op.out); },
             [&](const ops::Mamba2Scan& op) { touch(op.xbc), touch(op.dt), touch(op.out); },
             [&](const ops::GatedNorm& op) { touch(op.in), touch(op.gate), touch(op.out); },
+            [&](const ops::SigmoidGate& op) { touch(op.in), touch(op.gate), touch(op.out); },
             [&](const auto& op) { touch(op.in), touch(op.out); },
         },
         program.ops[i]);

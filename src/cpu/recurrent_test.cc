@@ -74,7 +74,10 @@ struct RecurrentToy {
       const auto gate = program.linear(h, {matrix(width, kHeads * kValue, DType::kF32)});
       const auto normed = program.gated_norm(
           {.in = out, .gate = gate, .weight = vector(kValue), .group_width = kValue, .eps = 1e-5f});
-      program.add_linear(x, normed, matrix(kHeads * kValue, width, DType::kF32));
+      const uint32_t n_gates = tiled ? 1 : kHeads * kValue;
+      const auto last_gate = program.linear(h, {matrix(width, n_gates, DType::kF32)});
+      program.add_linear(x, program.sigmoid_gate(normed, last_gate),
+                         matrix(kHeads * kValue, width, DType::kF32));
     }
     const auto h = norm();
     const auto scanned = program.mamba2_scan(

@@ -238,6 +238,14 @@ TensorId Program::causal_conv(CausalConv op) {
   return op.out;
 }
 
+TensorId Program::sigmoid_gate(TensorId in, TensorId gate) {
+  T9_CHECK(widths[at(gate)] == widths[at(in)] || widths[at(gate)] == 1);
+  T9_CHECK(n_slots[at(in)] == 0 && n_slots[at(gate)] == 0);
+  const TensorId out = new_tensor(widths[at(in)]);
+  ops.push_back(SigmoidGate{in, gate, out});
+  return out;
+}
+
 TensorId Program::select_rows(TensorId in) {
   const TensorId out = new_tensor(widths[at(in)]);
   ops.push_back(SelectRows{in, out});

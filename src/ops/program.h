@@ -242,6 +242,12 @@ struct GatedNorm {
   TensorId out = {};
 };
 
+// out = in * sigmoid(gate); gate is as wide as in, or 1.
+struct SigmoidGate {
+  TensorId in, gate;
+  TensorId out;
+};
+
 // Keeps only the rows whose logits or hidden states were asked for (Batch::logit_rows, then
 // state_rows); what follows runs on those.
 struct SelectRows {
@@ -260,7 +266,7 @@ struct Head {
 
 using Op = std::variant<Embed, RmsNorm, LayerNorm, Linear, RopeAppend, Attention, GatedActivation,
                         Gelu, Route, ExpertLinear, ExpertSum, ReluSquared, CausalConv, GatedDelta,
-                        Mamba2Scan, GatedNorm, SelectRows, Head>;
+                        Mamba2Scan, GatedNorm, SigmoidGate, SelectRows, Head>;
 
 // What an op multiplies with weights: in [rows, n_in] by each of the matrices.
 struct Product {
@@ -304,6 +310,7 @@ struct Program {
   TensorId gated_delta(GatedDelta op);  // likewise
   TensorId mamba2_scan(Mamba2Scan op);  // likewise
   TensorId gated_norm(GatedNorm op);    // sets op.out
+  TensorId sigmoid_gate(TensorId in, TensorId gate);
   TensorId select_rows(TensorId in);
   void head(TensorId in, MatrixId matrix, float softcap = 0.0f);
   void end_without_head(TensorId states);

@@ -41,6 +41,15 @@ class Mamba:
 
 
 @dataclass(frozen=True)
+class Delta:
+    """The Gated DeltaNet layers of a hybrid."""
+    key_heads: int
+    value_heads: int
+    S: int  # head length
+    taps: int = 4
+
+
+@dataclass(frozen=True)
 class Case:
     name: str
     arch: str  # general.architecture
@@ -70,8 +79,9 @@ class Case:
     experts: Experts | None = None
     growth: float = 0.0  # Ministral 3: attention.temperature_scale
     layers: str = ""  # of hybrids, a letter each: * attention, M Mamba2, - MLP, E experts (Nemotron-H's letters), c a short
-    # convolution; in Nemotron-H that is all, others have an MLP or experts behind it
+    # convolution, D Gated DeltaNet; in Nemotron-H that is all, others have an MLP or experts behind it
     mamba: Mamba | None = None
+    delta: Delta | None = None
     latent: int = 0  # experts see this many numbers of each row
     taps: int = 0  # of a short convolution
     pooling: int = 0  # pooling_type as stored: 1 mean, 2 cls, 3 last; 0: key absent
@@ -81,7 +91,7 @@ class Case:
 
     def type_of(self, role: str) -> str:
         """GGML type of a matrix; role is the tensor's name without layer and '.weight'."""
-        if role in ("ffn_gate_inp", "conv"):
+        if role in ("ffn_gate_inp", "ffn_gate_inp_shexp", "conv"):
             return "F32"  # as every quantisation leaves them
         return self.types.get(role, self.types.get("*", "F32"))
 
@@ -185,6 +195,11 @@ def granite_hybrid(name, layers, **shape):
     return granite(name, "granitehybrid", "GraniteMoeHybridForCausalLM", n_layers=len(layers), layers=layers, **shape)
 
 
+def qwen_hybrid(name, arch, hf, layers, D, **shape):
+    return Case(name, arch, hf, n_layers=len(layers), layers=layers, D=D, rope_dims=D // 4, qk_norm=True, eps=1e-6,
+                rope_base=1e7, **shape)
+
+
 F32_CASES = [
     llama("llama_gqa1_d64", n_layers=3, E=144, F=200, H=3, K=3, D=64, V=261),
     llama("llama_gqa3_tied", n_layers=3, E=192, F=328, H=3, K=1, D=64, V=301, tied=True, eps=1e-3),
@@ -261,6 +276,13 @@ F32_CASES = [
     nemotron_h("nemotron_h_moe_latent", "ME*E", arch="nemotron_h_moe", E=160, F=52, H=2, K=2, D=64, V=272, latent=72,
                mamba=Mamba(4, 48, 24, groups=2),
                experts=Experts(10, 4, 52, shared=104, groups=(1, 1), scale=1.6, normalise=False)),
+    # Gated DeltaNets whose value heads share key heads 2 and 3 to one; each file puts them in its own order.
+    qwen_hybrid("qwen3next", "qwen3next", "Qwen3NextForCausalLM", "DD*D", E=144, F=88, H=4, K=2, D=48, V=281,
+                delta=Delta(2, 6, 24), experts=Experts(10, 3, 52, shared=68)),
+    qwen_hybrid("qwen35", "qwen35", "Qwen3_5ForCausalLM", "DD*D", E=160, F=148, H=4, K=1, D=64, V=287, tied=True,
+                delta=Delta(3, 6, 20)),
+    qwen_hybrid("qwen35moe", "qwen35moe", "Qwen3_5MoeForCausalLM", "D*D", E=136, F=0, H=2, K=2, D=80, V=293,
+                delta=Delta(2, 4, 36), experts=Experts(8, 3, 60, shared=44)),
     granite_hybrid("granitehybrid", "MM*M", E=144, F=156, H=4, K=2, D=36, V=288, tied=True, mamba=Mamba(12, 24, 20)),
     granite_hybrid("granitehybrid_moe", "M*M", E=160, F=72, H=4, K=1, D=40, V=280, mamba=Mamba(8, 40, 32, groups=2),
                    experts=Experts(7, 3, 72, shared=84)),

@@ -75,9 +75,10 @@ def _add_hyperparameters(w: gguf.GGUFWriter, case: Case) -> None:
     # Arrays in hybrids: a feed-forward length or KV heads of 0 say what a layer lacks.
     kinds = case.layers
     alone = case.arch.startswith("nemotron_h")  # a mixer or an MLP
-    w.add_feed_forward_length([case.F if k in "-E" else 0 for k in kinds] if alone else case.F)
+    if case.arch != "qwen35moe":
+        w.add_feed_forward_length([case.F if k in "-E" else 0 for k in kinds] if alone else case.F)
     w.add_head_count(case.H)
-    w.add_head_count_kv([case.K if k == "*" else 0 for k in kinds] if kinds else case.K)
+    w.add_head_count_kv([case.K if k == "*" else 0 for k in kinds] if kinds and not case.delta else case.K)
     if case.arch.startswith("lfm2"):
         w.add_vocab_size(case.V)
         w.add_shortconv_l_cache(case.taps)
@@ -122,6 +123,17 @@ def _add_hyperparameters(w: gguf.GGUFWriter, case: Case) -> None:
         w.add_ssm_inner_size(m.heads * m.P)
         w.add_ssm_time_step_rank(m.heads)
         w.add_rope_scaling_finetuned(False)  # read as: no rope
+    if case.delta:
+        d = case.delta
+        w.add_ssm_conv_kernel(d.taps)
+        w.add_ssm_state_size(d.S)
+        w.add_ssm_group_count(d.key_heads)
+        w.add_ssm_time_step_rank(d.value_heads)
+        w.add_ssm_inner_size(d.value_heads * d.S)
+        w.add_array(f"{case.arch}.attention.recurrent_layers", [k == "D" for k in case.layers])
+        w.add_full_attention_interval(4)  # the flags win
+        if case.arch != "qwen3next":
+            w.add_rope_dimension_sections(mrope_sections(case) + [0])
     if case.latent:
         w.add_moe_latent_size(case.latent)
     if case.softcaps:
@@ -142,15 +154,18 @@ def _add_hyperparameters(w: gguf.GGUFWriter, case: Case) -> None:
 
 def mrope_sections(case: Case) -> list[int]:
     """Pairs that turn by time, height and width."""
-    return [case.D // 2 - 2 * (case.D // 6), case.D // 6, case.D // 6]
+    pairs = (case.rope_dims or case.D) // 2
+    return [pairs - 2 * (pairs // 3), pairs // 3, pairs // 3]
 
 
 def _add_experts(w: gguf.GGUFWriter, case: Case) -> None:
     x = case.experts
     w.add_expert_count(x.n)
     w.add_expert_used_count(x.used)
-    if case.arch in ("qwen3moe", "qwen3vlmoe", "glm4moe", "gpt-oss", "lfm2moe", "nemotron_h_moe"):
+    if case.arch in ("qwen3moe", "qwen3vlmoe", "glm4moe", "gpt-oss", "lfm2moe", "nemotron_h_moe") or case.delta:
         w.add_expert_feed_forward_length(x.F)
+    if case.delta:
+        w.add_expert_shared_feed_forward_length(x.shared)
     if case.arch == "nemotron_h_moe":
         w.add_expert_shared_feed_forward_length(x.shared)
         w.add_expert_shared_count(1)

@@ -51,6 +51,13 @@ _NEMOTRON_NAMES = {"attn_norm": "norm"} | {role: f"mixer.{name}" for role, name 
     "ffn_up_shexp": "mixer.shared_experts.up_proj", "ffn_down_shexp": "mixer.shared_experts.down_proj",
     "ffn_latent_down": "mixer.fc1_latent_proj", "ffn_latent_up": "mixer.fc2_latent_proj"}
 _OTHER_NAMES["nemotron_h"] = _OTHER_NAMES["nemotron_h_moe"] = _NEMOTRON_NAMES
+_DELTA_NAMES = {"post_attention_norm": "post_attention_layernorm", "ssm_out": "linear_attn.out_proj",
+                "ssm_conv1d": "linear_attn.conv1d", "ssm_norm": "linear_attn.norm", "ssm_ba": "linear_attn.in_proj_ba",
+                "ssm_alpha": "linear_attn.in_proj_a", "ssm_beta": "linear_attn.in_proj_b",
+                "attn_qkv": "linear_attn.in_proj_qkv", "attn_qkvz": "linear_attn.in_proj_qkvz",
+                "attn_gate": "linear_attn.in_proj_z", "ffn_gate_inp_shexp": "mlp.shared_expert_gate"} | {
+    f"ffn_{part}_shexp": f"mlp.shared_expert.{part}_proj" for part in ("gate", "up", "down")}
+_OTHER_NAMES["qwen3next"] = _OTHER_NAMES["qwen35"] = _OTHER_NAMES["qwen35moe"] = _DELTA_NAMES
 _GLOBAL_NAMES = {"token_embd": "model.embed_tokens", "output": "lm_head", "output_norm": "model.norm",
                  "token_embd_norm": "model.embedding_norm"}
 # Whose q and k rows the converter permutes, so that rotary pairs lie side by side.
@@ -64,7 +71,7 @@ def hf_name(case: Case, name: str) -> str:
     if not stem.startswith("blk."):
         names = _GLOBAL_NAMES | ({"token_embd": "model.embeddings", "output_norm": "model.norm_f"} if nemotron else {})
         return f"{names[stem]}.{kind}"
-    mixer = "mixer" if nemotron else "mamba"
+    mixer = "mixer" if nemotron else "linear_attn" if case.delta else "mamba"
     if kind in ("ssm_a", "ssm_d"):
         return f"model.layers.{stem.split('.')[1]}.{mixer}.{'A_log' if kind == 'ssm_a' else 'D'}"
     _, layer, role = stem.split(".", 2)
@@ -122,6 +129,36 @@ def _join_experts(case: Case, values: dict[str, np.ndarray]) -> dict[str, np.nda
     return out
 
 
+def _untile(case: Case, values: np.ndarray, axis: int = 0) -> np.ndarray:
+    """Value heads in Qwen3.5's files: those of one key head stand key_heads apart. Here they are neighbours."""
+    d = case.delta
+    split = (d.value_heads // d.key_heads, d.key_heads, -1)
+    moved = np.moveaxis(values, axis, 0)
+    shape = moved.shape
+    return np.moveaxis(moved.reshape(*split, *shape[1:]).swapaxes(0, 1).reshape(shape), 0, axis)
+
+
+def _delta_rows(case: Case, values: dict[str, np.ndarray]) -> None:
+    """Puts the rows of DeltaNet layers in transformers' order, in place."""
+    d = case.delta
+    keys, shared = d.key_heads * d.S, d.value_heads // d.key_heads
+    for i in [i for i, kind in enumerate(case.layers) if kind == "D"]:
+        name = f"blk.{i}."
+        if case.arch == "qwen3next":  # each key head's q, k, values and gates together
+            qkv, z = values.pop(name + "attn_qkv.weight"), values.pop(name + "attn_gate.weight")
+            parts = (qkv[:keys], qkv[keys:2 * keys], qkv[2 * keys:], z)
+            by_head = [part.reshape(d.key_heads, -1, case.E) for part in parts]
+            assert by_head[2].shape[1] == shared * d.S
+            values[name + "attn_qkvz.weight"] = np.concatenate(by_head, axis=1).reshape(-1, case.E)
+            continue
+        for part in ("attn_qkv.weight", "ssm_conv1d.weight"):
+            rows = values[name + part]
+            values[name + part] = np.concatenate([rows[:2 * keys], _untile(case, rows[2 * keys:])])
+        for part in ("attn_gate.weight", "ssm_alpha.weight", "ssm_beta.weight", "ssm_a", "ssm_dt.bias"):
+            values[name + part] = _untile(case, values[name + part])
+        values[name + "ssm_out.weight"] = _untile(case, values[name + "ssm_out.weight"], axis=1)
+
+
 def state_dict(case: Case) -> dict[str, torch.Tensor]:
     values = {}
     tensors = encoded_tensors(case)
@@ -142,11 +179,14 @@ def state_dict(case: Case) -> dict[str, torch.Tensor]:
             value = value.ravel()
         if name.endswith("ssm_conv1d.weight"):
             value = value[:, None]
-        if case.arch in ("gemma2", "gemma3") and name.endswith("norm.weight"):
+        holds_1_more = case.arch in ("gemma2", "gemma3") or case.delta and not name.endswith("ssm_norm.weight")
+        if holds_1_more and name.endswith("norm.weight"):
             value = value - np.float32(1.0)  # the file holds 1 + w
         if name.endswith("shortconv.conv.weight"):
             value = value[:, None, :]
         values[name] = value
+    if case.delta:
+        _delta_rows(case, values)
     joined = _join_experts(case, values)
     joined |= {hf_name(case, name): value for name, value in values.items()}
     state = {name: torch.from_numpy(np.ascontiguousarray(value, np.float32)) for name, value in joined.items()}
@@ -193,6 +233,13 @@ def config(case: Case):
         common |= _granite_hybrid_config(case)
     if case.arch.startswith("nemotron_h"):
         common |= _nemotron_h_config(case)
+    if case.delta:
+        d = case.delta
+        common |= dict(layer_types=kinds_of_layers(case), linear_conv_kernel_dim=d.taps, linear_key_head_dim=d.S,
+                       linear_value_head_dim=d.S, linear_num_key_heads=d.key_heads,
+                       linear_num_value_heads=d.value_heads)
+        if case.arch != "qwen3next":
+            rope |= {"mrope_section": mrope_sections(case), "mrope_interleaved": True}
     if case.softcaps:
         scalar = case.E // case.H if case.n_layers == 46 else case.D  # the 27B's own rule
         common |= dict(sliding_window=case.window, layer_types=kinds, query_pre_attn_scalar=scalar, eos_token_id=1,
@@ -214,17 +261,21 @@ def config(case: Case):
                              "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}})
     if case.arch.startswith("nemotron_h"):
         del common["num_hidden_layers"]  # as many as there are kinds
-    name = {"gemma3": "Gemma3TextConfig"}.get(case.arch, case.hf_class.replace("ForCausalLM", "Config"))
+    name = {"gemma3": "Gemma3TextConfig", "qwen35": "Qwen3_5TextConfig", "qwen35moe": "Qwen3_5MoeTextConfig"}.get(case.arch, case.hf_class.replace("ForCausalLM", "Config"))
     return getattr(transformers, name)(**common)
 
 
-_LAYER_TYPES = {"M": "linear_attention", "*": "full_attention", "-": "mlp", "E": "moe"}
+_LAYER_TYPES = {"M": "linear_attention", "D": "linear_attention", "*": "full_attention", "-": "mlp", "E": "moe"}
+
+
+def kinds_of_layers(case: Case) -> list[str]:
+    return [_LAYER_TYPES[k] for k in case.layers]
 
 
 def _granite_hybrid_config(case: Case) -> dict:
     m, x = case.mamba, case.experts
     return dict(
-        layer_types=[_LAYER_TYPES[k] for k in case.layers], position_embedding_type=None, mamba_n_heads=m.heads,
+        layer_types=kinds_of_layers(case), position_embedding_type=None, mamba_n_heads=m.heads,
         mamba_d_head=m.P, mamba_d_state=m.S, mamba_n_groups=m.groups, mamba_d_conv=m.taps, mamba_expand=2,
         mamba_conv_bias=m.bias, mamba_chunk_size=64, num_local_experts=x.n if x else 0,
         shared_intermediate_size=x.shared if x else case.F)
@@ -233,7 +284,7 @@ def _granite_hybrid_config(case: Case) -> dict:
 def _nemotron_h_config(case: Case) -> dict:
     m, x = case.mamba, case.experts
     config = dict(
-        layers_block_type=[_LAYER_TYPES[k] for k in case.layers], layer_norm_epsilon=case.eps, ssm_state_size=m.S,
+        layers_block_type=kinds_of_layers(case), layer_norm_epsilon=case.eps, ssm_state_size=m.S,
         mamba_num_heads=m.heads, mamba_head_dim=m.P, n_groups=m.groups, conv_kernel=m.taps, use_conv_bias=m.bias,
         chunk_size=64, time_step_min=1e-30)  # no bound, as in decoding; its logarithm is asked for
     if x:
@@ -254,6 +305,8 @@ def _experts_config(case: Case) -> dict:
             n_routed_experts=x.n, moe_intermediate_size=x.F, norm_topk_prob=x.normalise, n_group=x.groups[0],
             topk_group=x.groups[1], n_shared_experts=x.shared // x.F, first_k_dense_replace=x.lead,
             routed_scaling_factor=x.scale, use_qk_norm=case.qk_norm)
+    if case.delta:
+        return config | dict(num_experts=x.n, moe_intermediate_size=x.F, shared_expert_intermediate_size=x.shared)
     if case.arch == "nemotron_h_moe":
         return config | dict(
             n_routed_experts=x.n, moe_intermediate_size=x.F, norm_topk_prob=x.normalise, n_group=x.groups[0],

@@ -43,7 +43,7 @@ def matrix_gain(case: Case, role: str) -> float:
 def matrix_shapes(case: Case, layer: int) -> dict[str, tuple[int, ...]]:
     """Role -> shape of the matrices of one layer, in numpy order (rows are outputs, experts come first)."""
     E, F, q, kv = case.E, case.F, case.H * case.D, case.K * case.D
-    if case.mamba:
+    if case.mamba or case.delta:
         return hybrid_shapes(case, layer)
     if case.arch == "phi3":
         return {"attn_qkv": (q + 2 * kv, E), "attn_output": (E, q), "ffn_up": (2 * F, E), "ffn_down": (E, F)}
@@ -70,8 +70,19 @@ def hybrid_shapes(case: Case, layer: int) -> dict[str, tuple[int, ...]]:
         m = case.mamba
         inner = m.heads * m.P
         mixers["M"] = {"ssm_in": (2 * inner + 2 * m.groups * m.S + m.heads, E), "ssm_out": (E, inner)}
-    if case.arch == "granitehybrid":
+    if case.delta:
+        d = case.delta
+        value = d.value_heads * d.S
+        mixers["*"]["attn_q"] = (2 * q, E)  # a gate behind each head's query
+        mixers["D"] = {"attn_qkv": (2 * d.key_heads * d.S + value, E), "attn_gate": (value, E), "ssm_out": (E, value)}
+        if case.arch == "qwen3next":
+            mixers["D"]["ssm_ba"] = (2 * d.value_heads, E)
+        else:
+            mixers["D"] |= {"ssm_alpha": (d.value_heads, E), "ssm_beta": (d.value_heads, E)}
+    if case.arch == "granitehybrid" or case.delta:
         shapes = mixers[case.kind(layer)]
+        if case.delta and x:
+            shapes["ffn_gate_inp_shexp"] = (1, E)
         if not x:
             return shapes | {"ffn_gate": (F, E), "ffn_up": (F, E), "ffn_down": (E, F)}
         return shapes | {
@@ -89,7 +100,7 @@ def hybrid_shapes(case: Case, layer: int) -> dict[str, tuple[int, ...]]:
 
 def mlp_norm(case: Case) -> str:
     """The norm in front of the MLP: its name is another family's norm behind attention."""
-    return "post_attention_norm" if case.arch in ("glm4moe", "gpt-oss") else "ffn_norm"
+    return "post_attention_norm" if case.arch in ("glm4moe", "gpt-oss") or case.delta else "ffn_norm"
 
 
 def final_norm(case: Case) -> str:
@@ -147,6 +158,20 @@ def mamba_tensors(case: Case, layer: int) -> dict[str, np.ndarray]:
     return out
 
 
+def delta_tensors(case: Case, layer: int) -> dict[str, np.ndarray]:
+    """The small ones, as above."""
+    d, name = case.delta, f"blk.{layer}"
+
+    def values(part, shape, size, centre=0.0):
+        return (centre + size * noise(f"{case.name}/{name}.{part}", shape)).astype(np.float32)
+
+    width = (2 * d.key_heads + d.value_heads) * d.S
+    return {f"{name}.ssm_conv1d.weight": values("ssm_conv1d", (width, d.taps), 0.6),
+            f"{name}.ssm_dt.bias": values("ssm_dt.bias", (d.value_heads,), 0.5, -0.5),
+            f"{name}.ssm_a": -np.exp(values("ssm_a", (d.value_heads,), 0.8, -0.5)),
+            f"{name}.ssm_norm.weight": norm_weight(case, f"{name}.ssm_norm", d.S)}
+
+
 def has_bias(case: Case, role: str) -> bool:
     if role in ("attn_q", "attn_k", "attn_v"):
         return case.qkv_bias
@@ -187,6 +212,8 @@ def float_tensors(case: Case) -> dict[str, np.ndarray]:
             vector(f"blk.{i}.attn_sinks.weight", case.H, 1.5)
         if case.kind(i) == "M":
             out |= mamba_tensors(case, i)
+        if case.kind(i) == "D":
+            out |= delta_tensors(case, i)
         if case.arch in ("glm4moe", "lfm2moe", "nemotron_h_moe") and case.has_experts(i):
             vector(f"blk.{i}.exp_probs_b.bias", case.experts.n, 0.1)
     return out

@@ -140,6 +140,15 @@ static void relu_squared(const float* x, uint32_t n, float* out) {
   });
 }
 
+static void sigmoid_gate(const float* x, const float* gate, uint32_t n_gate, uint32_t n,
+                         float* out) {
+  each_lanes(n, [&](uint32_t i, uint32_t lanes) {
+    const F32 g = n_gate == 1 ? set1(gate[0]) : load_up_to(gate + i, lanes);
+    const F32 below = add(set1(1.0f), exp(sub(zero(), g)));
+    store_up_to(out + i, div(load_up_to(x + i, lanes), below), lanes);
+  });
+}
+
 static void add_scaled(const float* x, float factor, uint32_t n, float* out) {
   const F32 f = set1(factor);
   uint32_t i = 0;

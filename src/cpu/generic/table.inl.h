@@ -26,6 +26,7 @@ const KernelTable kTable = {
     .gelu_mul = gelu_mul,
     .clamped_swiglu = clamped_swiglu,
     .relu_squared = relu_squared,
+    .sigmoid_gate = sigmoid_gate,
     .route = route,
     .add_scaled = add_scaled,
     .causal_conv = causal_conv,

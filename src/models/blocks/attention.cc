@@ -26,19 +26,29 @@ Result<ops::TensorId> attention_block(const Reader& reader, ops::Program& progra
                       reader.file().path(), reader.key("attention.head_count_kv"), spec.layer);
   }
 
-  std::vector<ops::MatrixId> weights;
+  std::vector<ops::MatrixId> weights, gates;
   if (reader.has(name("attn_qkv.weight"))) {
     T9_TRY(const auto qkv, add_matrix(reader, program, name("attn_qkv.weight"), c.hidden_size,
                                       q_width + 2 * kv_width));
     weights = {qkv};
   } else {
-    T9_TRY(const auto q,
-           add_matrix(reader, program, name("attn_q.weight"), c.hidden_size, q_width));
+    if (spec.gated) {
+      T9_TRY(const ops::Matrix q, reader.matrix(name("attn_q.weight"), c.hidden_size, 2 * q_width));
+      for (uint32_t row = 0; row < 2 * q_width; row += 2 * c.head_dim) {
+        weights.push_back(program.add_matrix(rows_of(q, row, c.head_dim)));
+        gates.push_back(program.add_matrix(rows_of(q, row + c.head_dim, c.head_dim)));
+      }
+    } else {
+      T9_TRY(const auto q,
+             add_matrix(reader, program, name("attn_q.weight"), c.hidden_size, q_width));
+      weights.push_back(q);
+    }
     T9_TRY(const auto k,
            add_matrix(reader, program, name("attn_k.weight"), c.hidden_size, kv_width));
     T9_TRY(const auto v,
            add_matrix(reader, program, name("attn_v.weight"), c.hidden_size, kv_width));
-    weights = {q, k, v};
+    weights.push_back(k);
+    weights.push_back(v);
   }
   T9_TRY(const auto bias, qkv_bias(reader, program, spec.layer, q_width, kv_width));
   T9_TRY(const auto q_norm,
@@ -58,14 +68,15 @@ Result<ops::TensorId> attention_block(const Reader& reader, ops::Program& progra
                        .rope = spec.rope});
   T9_TRY(const auto sinks,
          add_optional_vector(reader, program, name("attn_sinks.weight"), c.n_heads[spec.layer]));
-  return program.attention({.qkv = qkv,
-                            .kv_layer = kv_layer,
-                            .n_heads = c.n_heads[spec.layer],
-                            .scale = spec.scale,
-                            .window = spec.window,
-                            .causal = spec.causal,
-                            .softcap = spec.softcap,
-                            .sinks = sinks});
+  const ops::TensorId attended = program.attention({.qkv = qkv,
+                                                    .kv_layer = kv_layer,
+                                                    .n_heads = c.n_heads[spec.layer],
+                                                    .scale = spec.scale,
+                                                    .window = spec.window,
+                                                    .causal = spec.causal,
+                                                    .softcap = spec.softcap,
+                                                    .sinks = sinks});
+  return spec.gated ? program.sigmoid_gate(attended, program.linear(x, gates)) : attended;
 }
 
 }  // namespace tempo9::models

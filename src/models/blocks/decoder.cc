@@ -14,6 +14,14 @@ Result<ops::MatrixId> add_matrix(const Reader& reader, ops::Program& program,
   return program.add_matrix(std::move(matrix));
 }
 
+ops::Matrix rows_of(const ops::Matrix& matrix, uint32_t first, uint32_t n) {
+  const size_t row_bytes = matrix.data.size() / matrix.n_out;
+  ops::Matrix rows = matrix;
+  rows.n_out = n;
+  rows.data = matrix.data.subspan(first * row_bytes, n * row_bytes);
+  return rows;
+}
+
 Result<ops::VectorId> add_vector(const Reader& reader, ops::Program& program,
                                  const std::string& name, uint32_t n, float scale) {
   T9_TRY(std::vector<float> values, reader.vector(name, n));
@@ -100,7 +108,8 @@ Result<Mixed> attention_of(const Reader& reader, ops::Program& program, const De
                                                .scale = spec.attention_scale,
                                                .window = spec.layers[layer].window,
                                                .softcap = spec.attention_softcap,
-                                               .causal = spec.causal}));
+                                               .causal = spec.causal,
+                                               .gated = spec.attention_gate}));
   return Mixed{attended, "attn_output", c.n_heads[layer] * c.head_dim};
 }
 
@@ -175,7 +184,7 @@ Status record_decoder(const Reader& reader, ops::Program& program, const Decoder
   const Config& c = reader.config();
   T9_TRY(const auto embeddings, add_embeddings(reader, program));
   const ops::TensorId x = program.embed(embeddings.input, spec.embedding_scale);
-  for (uint32_t layer = 0; layer < c.n_layers; ++layer) {
+  for (uint32_t layer = 0; layer < spec.layers.size(); ++layer) {
     T9_TRY(record_attention(reader, program, spec, x, layer));
     T9_TRY(record_mlp(reader, program, spec, x, layer));
   }

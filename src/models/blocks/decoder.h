@@ -16,6 +16,8 @@ Result<ops::MatrixId> add_matrix(const Reader& reader, ops::Program& program,
                                  float scale = 1.0f);
 Result<ops::VectorId> add_vector(const Reader& reader, ops::Program& program,
                                  const std::string& name, uint32_t n, float scale = 1.0f);
+// Some rows of a matrix, as one of its own.
+ops::Matrix rows_of(const ops::Matrix& matrix, uint32_t first, uint32_t n);
 // {} when the file has none.
 Result<ops::VectorId> add_optional_vector(const Reader& reader, ops::Program& program,
                                           const std::string& name, uint32_t n, float scale = 1.0f);
@@ -41,6 +43,8 @@ struct AttentionSpec {
   uint32_t window = 0;
   float softcap = 0;
   bool causal = true;
+  // attn_q holds a gate behind each head's query: what the head gives is multiplied by its sigmoid.
+  bool gated = false;
 };
 // qkv = x Wqkv (+ bias), q and k normalised where the file has norms, rope, cache, attention (with
 // sinks where the file has them). Not the output projection. Also takes the fused attn_qkv tensor.
@@ -89,6 +93,10 @@ using Mixer = std::function<Result<Mixed>(const Reader& reader, ops::Program& pr
 Result<Mixed> short_conv_block(const Reader& reader, ops::Program& program, ops::TensorId x,
                                uint32_t layer);
 
+// Gated DeltaNet, likewise.
+Result<Mixed> gated_delta_block(const Reader& reader, ops::Program& program, ops::TensorId x,
+                                uint32_t layer);
+
 // Mamba2; its sizes are the file's ssm.* keys.
 Result<Mixed> mamba2_block(const Reader& reader, ops::Program& program, ops::TensorId x,
                            uint32_t layer);
@@ -104,6 +112,7 @@ struct DecoderSpec {
   std::vector<Layer> layers;
   float attention_scale = 0;
   float attention_softcap = 0, logit_softcap = 0;  // 0: none
+  bool attention_gate = false;                     // AttentionSpec::gated
   float embedding_scale = 1, residual_scale = 1, logit_scale = 1;
   std::string_view mlp_norm = "ffn_norm.weight";  // in front of the MLP
   bool causal = true;  // else rows see both ways, and the program ends with their states

@@ -25,15 +25,6 @@ Result<Mamba2Sizes> read_mamba2_sizes(const Reader& reader) {
   return n;
 }
 
-// Some rows of a matrix, as one of its own.
-ops::Matrix rows_of(const ops::Matrix& matrix, uint32_t first, uint32_t n) {
-  const size_t row_bytes = matrix.data.size() / matrix.n_out;
-  ops::Matrix rows = matrix;
-  rows.n_out = n;
-  rows.data = matrix.data.subspan(first * row_bytes, n * row_bytes);
-  return rows;
-}
-
 }  // namespace
 
 Result<Mixed> mamba2_block(const Reader& reader, ops::Program& program, ops::TensorId x,

@@ -153,14 +153,23 @@ Status add_moe(const Reader& reader, ops::Program& program, ops::TensorId residu
   const gguf::Tensor* shared = reader.file().find_tensor(name("ffn_up_shexp.weight"));
   if (shared == nullptr) return {};
   const auto shared_width = static_cast<uint32_t>(std::min<uint64_t>(shared->ne[1], 1u << 24));
-  return add_mlp(reader, program, residual, x, layer,
-                 {.gate = "ffn_gate_shexp",
-                  .up = "ffn_up_shexp",
-                  .down = "ffn_down_shexp",
-                  .width = shared_width,
-                  .activation = spec.activation,
-                  .scale = spec.scale,
-                  .gated = spec.gated});
+  const MlpSpec mlp{.gate = "ffn_gate_shexp",
+                    .up = "ffn_up_shexp",
+                    .down = "ffn_down_shexp",
+                    .width = shared_width,
+                    .activation = spec.activation,
+                    .scale = spec.scale,
+                    .gated = spec.gated};
+  if (!reader.has(name("ffn_gate_inp_shexp.weight")))
+    return add_mlp(reader, program, residual, x, layer, mlp);
+  // What they give is multiplied by a gate of their own; it might as well stand in front of down.
+  T9_TRY(const auto gate,
+         add_matrix(reader, program, name("ffn_gate_inp_shexp.weight"), hidden, 1));
+  T9_TRY(const auto inner, mlp_block(reader, program, x, layer, mlp));
+  T9_TRY(const auto down, add_matrix(reader, program, name("ffn_down_shexp.weight"), shared_width,
+                                     hidden, spec.scale));
+  program.add_linear(residual, program.sigmoid_gate(inner, program.linear(x, {gate})), down);
+  return {};
 }
 
 }  // namespace tempo9::models

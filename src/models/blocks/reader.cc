@@ -157,6 +157,12 @@ Result<uint32_t> Reader::size(std::string_view name, uint64_t low, uint64_t high
   return bounded(*file_, key(name), low, high);
 }
 
+void Reader::leave_out_layer(uint32_t layer) const {
+  const std::string prefix = layer_name(layer, "");
+  for (const gguf::Tensor& tensor : file_->tensors())
+    if (tensor.name.starts_with(prefix)) used_.push_back(&tensor);
+}
+
 Status Reader::check_all_used() const {
   for (const gguf::Tensor& tensor : file_->tensors()) {
     if (std::find(used_.begin(), used_.end(), &tensor) == used_.end()) {

@@ -59,6 +59,9 @@ class Reader {
   Result<std::optional<std::vector<float>>> optional_vector(const std::string& name,
                                                             uint32_t n) const;
 
+  // A layer's tensors are not read, and that is as it should be.
+  void leave_out_layer(uint32_t layer) const;
+
   // Refuses every tensor that no call above asked for: a graph that silently ignores weights
   // answers wrongly.
   Status check_all_used() const;

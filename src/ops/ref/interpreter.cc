@@ -410,6 +410,15 @@ class Interpreter {
       tensor(op.out).push_back(std::move(out));
     }
   }
+  void apply(const SigmoidGate& op) {
+    Rows y = tensor(op.in);
+    for (size_t r = 0; r < y.size(); ++r) {
+      const std::vector<double>& gate = tensor(op.gate)[r];
+      for (size_t i = 0; i < y[r].size(); ++i)
+        y[r][i] /= 1 + std::exp(-gate[gate.size() == 1 ? 0 : i]);
+    }
+    tensor(op.out) = std::move(y);
+  }
   void apply(const SelectRows& op) { tensor(op.out) = tensor(op.in); }
   void apply(const Head& op) {
     if (op.matrix.index < 0) return;
