@@ -203,7 +203,9 @@ TEST(BuildProgram, RecordsAMamba2Layer) {
   // The convolution's last three inputs; two heads of three rows, their six columns padded.
   EXPECT_EQ(program->state_parts, (std::vector<uint32_t>{3 * 24, 2 * 3 * 16}));
   for (const ops::Op& op : program->ops) {
-    if (const auto* norm = std::get_if<ops::RmsNorm>(&op)) EXPECT_EQ(norm->eps, 1e-4f);
+    if (const auto* norm = std::get_if<ops::RmsNorm>(&op)) {
+      EXPECT_EQ(norm->eps, 1e-4f);
+    }
   }
 }
 
