@@ -3,17 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 #include <random>
 
 #include "kv/cache.h"
 #include "kv/testing/fake_arena.h"
+#include "kv/testing/tokens.h"
 
 namespace tempo9::kv {
 namespace {
 
-using Tokens = std::vector<TokenId>;
 using testing::FakeArena;
+using testing::iota;
+using testing::Tokens;
 
 // A page takes one byte, and a state as much as ten: 20 pages apart.
 CacheOptions recurrent(uint32_t n_pages, uint32_t n_states, uint64_t memory_bytes = 0,
@@ -58,12 +59,6 @@ struct StatesFixture {
   FakeArena arena;
   Cache cache;
 };
-
-Tokens iota(size_t n, TokenId first = 0) {
-  Tokens tokens(n);
-  std::iota(tokens.begin(), tokens.end(), first);
-  return tokens;
-}
 
 Tokens joined(Tokens a, const Tokens& b) {
   a.insert(a.end(), b.begin(), b.end());

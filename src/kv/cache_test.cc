@@ -3,16 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 #include <random>
 
 #include "kv/testing/fake_arena.h"
+#include "kv/testing/tokens.h"
 
 namespace tempo9::kv {
 namespace {
 
-using Tokens = std::vector<TokenId>;
 using testing::FakeArena;
+using testing::iota;
+using testing::Tokens;
 
 struct CacheFixture {
   explicit CacheFixture(uint32_t n_pages) : CacheFixture(CacheOptions{.n_pages = n_pages}) {}
@@ -40,12 +41,6 @@ struct CacheFixture {
   FakeArena arena;
   Cache cache;
 };
-
-Tokens iota(size_t n, TokenId first = 0) {
-  Tokens tokens(n);
-  std::iota(tokens.begin(), tokens.end(), first);
-  return tokens;
-}
 
 TEST(Cache, HitsEndAtAnyToken) {
   CacheFixture f(16);

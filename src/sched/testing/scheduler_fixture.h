@@ -6,20 +6,15 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <numeric>
 
 #include "kv/testing/fake_arena.h"
+#include "kv/testing/tokens.h"
 #include "sched/scheduler.h"
 
 namespace tempo9::sched {
 
-using Tokens = std::vector<TokenId>;
-
-inline Tokens iota(size_t n, TokenId first = 0) {
-  Tokens tokens(n);
-  std::iota(tokens.begin(), tokens.end(), first);
-  return tokens;
-}
+using kv::testing::iota;
+using kv::testing::Tokens;
 
 // A model in a line: the next token is a function of the hash of all tokens before it.
 inline TokenId next_token(uint64_t hash) { return static_cast<TokenId>((hash >> 40) % 3); }
