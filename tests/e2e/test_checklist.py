@@ -19,12 +19,17 @@ ENDS = {CHAT: "stop", RESPONSES: "completed", MESSAGES: "end_turn", OLLAMA: "sto
 def test_every_line_names_tests_that_are_there():
     folder = Path(__file__).parent
     rows = [line for line in (folder / "checklist.md").read_text().splitlines() if line.startswith("| ") and "`" in line]
-    assert len(rows) >= 30
+    assert len(rows) >= 60
+    sources = [(path.name, path.read_text()) for path in (folder.parents[1] / "src").rglob("*_test.cc")]
     for row in rows:
         names = re.findall(r"`(\w+\.py)::(\w+)`", row)
-        assert names, row
+        suites = re.findall(r"`(\w+\.cc)::(\w+)\.(\w+)`", row)
+        assert names or suites, row
         for file, name in names:
             assert re.search(rf"^def {name}\(", (folder / file).read_text(), re.MULTILINE), f"{file}::{name} is not there"
+        for file, suite, name in suites:
+            is_there = any(re.search(rf"^TEST\w*\({suite}, {name}\)", text, re.MULTILINE) for n, text in sources if n == file)
+            assert is_there, f"{file}::{suite}.{name} is not there"
 
 
 @every_door

@@ -1,6 +1,8 @@
 """HTTP itself: bodies, limits, methods, hosts, origins, keys."""
 
+import http.client
 import json
+import re
 import socket
 
 import httpx
@@ -83,6 +85,25 @@ def test_kept_connections(echo):
             assert client.post(echo.url + "/v1/chat/completions", json=CHAT).status_code == 200
             assert client.get(echo.url + "/nothing").status_code == 404
             assert client.post(echo.url + "/v1/chat/completions", content=b"{").status_code == 400
+
+
+def test_an_empty_line_before_a_request_is_passed_over(echo):
+    assert raw(echo, b"\r\nGET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/api/chat"])
+def test_a_half_closed_client_gets_its_answer(serve, path, stream):
+    server = serve([{"text": "said to the end", "prefill_ms": 300, "delay_ms": 10}])
+    body = json.dumps(CHAT | {"input": "hi", "max_tokens": 50, "stream": stream}).encode()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(body), body))
+        connection.shutdown(socket.SHUT_WR)
+        reader = http.client.HTTPResponse(connection)
+        reader.begin()  # it passes over what is no answer yet
+        answer = reader.read().decode()
+    pieces = re.findall(r'"(?:content|text|delta|response)":"([^"]*)"', answer)
+    assert reader.status == 200 and "said to the end" in "".join(pieces), answer
 
 
 def test_pipelined_requests_keep_their_order(echo):

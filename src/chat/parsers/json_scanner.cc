@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+
+#include "chat/exact_json.h"
 
 namespace tempo9::chat {
 namespace {
@@ -129,7 +130,7 @@ JsonScanner::Step JsonScanner::scalar(char c) {
     scalar_ += c;
     return scalar_.size() > kLongest ? Step::kError : Step::kMore;
   }
-  if (!nlohmann::json::accept(scalar_)) return Step::kError;
+  if (!parse_exactly(scalar_)) return Step::kError;
   state_ = State::kComma;
   return feed(c);
 }
