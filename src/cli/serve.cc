@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/refused_memory.h"
 #include "chat/parser.h"
 #include "cli/cli.h"
 #include "cli/options.h"
@@ -289,6 +290,7 @@ int run_serve(const std::vector<std::string>& args, const Environment& environme
                "tempo9: warning: {} in the environment is not known; the known ones are {}\n", name,
                fmt::join(kVariables, ", "));
   }
+  wait_when_memory_is_refused();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGBUS, end_on_bus_error);
   Serving serving(std::move(parsed->options));

@@ -26,15 +26,15 @@ BEGIN, END = "<!-- begin: tests/reliability/run.py -->", "<!-- end -->"
 
 
 class Server:
-    def __init__(self, binary, model, folder, *flags, script=None):
-        args = [str(binary), "serve", "--port", "0", *map(str, flags)]
+    def __init__(self, binary, model, folder, *flags, script=None, before=(), **environment):
+        args = [*before, str(binary), "serve", "--port", "0", *map(str, flags)]
         if model:
             args += ["--gguf", str(model), "--max-length", "4096"]
         if script is not None or not model:
             path = Path(folder) / "script.jsonl"
             path.write_text("".join(json.dumps(line) + "\n" for line in script or []))
             args += ["--script", str(path)]
-        environment = {**os.environ, "AS_KV_OFFLOAD": "0"}
+        environment = {**os.environ, "AS_KV_OFFLOAD": "0", **environment}
         self.process = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
         line = self.process.stdout.readline()
         found = re.search(r"127\.0\.0\.1:(\d+)", line)
@@ -49,8 +49,9 @@ class Server:
         self.process.send_signal(signal.SIGCONT)
         self.process.terminate()
         code = self.process.wait(20)
+        self.said = self.process.stderr.read()
         if code != 0:
-            raise RuntimeError(f"exit code {code}: {self.process.stderr.read()}")
+            raise RuntimeError(f"exit code {code}: {self.said}")
 
     def resident(self) -> int:
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
@@ -236,6 +237,113 @@ class Cases:
         assert grown < 24e6, grown
         return f"{grown / 1e6:+.1f} MB over the last {n * 4 // 5:,} (KV pages in memory at the end: {pages / 1e6:.0f} MB)"
 
+    def faults(self, **settings) -> dict:
+        """An environment in which the server has them."""
+        library = Path(self.folder) / "faults.so"
+        source = Path(__file__).parent / "faults.c"
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
+        return {"LD_PRELOAD": str(library), **{name: str(value) for name, value in settings.items()}}
+
+    async def refused_allocations(self):
+        """One allocation of 256 bytes or more in 500 is refused while 400 requests are asked, 16 at once"""
+        texts = self.canaries(self.n(400))
+        with self.server("--max-batch", 16, **self.faults(FAULT_ONE_IN=500, FAULT_MIN_BYTES=256)) as server:
+            alone = (await self.replies(server, texts[:4], False)) if self.model else None
+            gate, whole, failed, cut = asyncio.Semaphore(16), [], 0, 0
+
+            async def one(i, text):
+                nonlocal failed, cut
+                async with gate:
+                    try:
+                        stream = i % 2 == 0
+                        status, body = await asyncio.wait_for(ask(server, "/v1/chat/completions", chat(text, stream, 24 if self.model else None)), 60)
+                        if status != 200:
+                            assert status >= 500, (status, body)
+                            failed += 1
+                        else:
+                            whole.append((i, text_of(body, stream)))
+                    except (OSError, EOFError, ValueError):
+                        cut += 1
+
+            server.process.send_signal(signal.SIGUSR2)
+            await asyncio.gather(*(one(i, text) for i, text in enumerate(texts)))
+            server.process.send_signal(signal.SIGUSR2)
+            assert server.process.poll() is None, "it ended"
+            for i, reply in whole:
+                assert reply == (texts[i] if not self.model else alone[i] if i < 4 else reply), "a reply is not its request's"
+            await wait_until_idle(server)
+            assert await gauge(server, "vllm:kv_cache_usage_perc") == 0
+            await self.check_own_texts(server, texts[:16], await self.replies(server, texts[:16], True))
+        return f"{len(whole)} replies whole and their own, {failed} refused with a 5xx, {cut} connections cut; afterwards all is well again"
+
+    async def jumping_clock(self):
+        """The wall clock is wrong by up to a day, otherwise at each look, in both directions"""
+        texts = self.canaries(self.n(64))
+        with self.server("--max-batch", 16, "--log-level", "info", **self.faults(FAULT_CLOCK_SECONDS=86400)) as server:
+            idle = [await connect(server) for _ in range(8)]
+            start = time.monotonic()
+            replies = await self.replies(server, texts, True)
+            seconds = time.monotonic() - start
+            await self.check_own_texts(server, texts, replies)
+            longest = await gauge(server, "vllm:e2e_request_latency_seconds_sum") / len(texts)
+            assert 0 <= longest <= seconds, longest
+            for reader, writer in idle:  # none was taken for one that is silent for hours
+                await send(writer, "/v1/models")
+                assert (await read_reply(reader))[0] == 200
+                writer.close()
+        return f"{len(texts)} streams are their own, no connection is dropped, measured times are those of a clock that does not jump"
+
+    async def terminated(self):
+        """SIGTERM in the middle of 16 streams"""
+        script = None if self.model else [{"text": "x" * 4000, "delay_ms": 20}]
+        ends = {"whole": 0, "cut": 0}
+        with self.server("--max-batch", 16, script=script) as server:
+            async def listen(i):
+                reader, writer = await connect(server)
+                await send(writer, "/v1/chat/completions", chat(f"{i}: count on", True, 2000))
+                data = b""
+                try:
+                    while part := await reader.read(1 << 16):
+                        data += part
+                        started.release()
+                except OSError:
+                    pass
+                writer.close()
+                ends["whole" if data.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n") else "cut"] += 1
+                assert data.count(b"finish_reason\":\"") == data.count(b"[DONE]"), "an end that is none"
+
+            started = asyncio.Semaphore(0)
+            listening = [asyncio.ensure_future(listen(i)) for i in range(16)]
+            for _ in range(16):
+                await started.acquire()
+            start = time.monotonic()
+            server.process.terminate()
+            await asyncio.gather(*listening)
+            code = await asyncio.to_thread(server.process.wait, 20)
+            seconds = time.monotonic() - start
+        assert code == 0 and seconds < 10.5, (code, seconds)
+        return f"exit code 0 after {seconds:.1f} s; {ends['whole']} ended by themselves, {ends['cut']} were cut, none had a false end"
+
+    async def full_disk(self):
+        """The disk of the KV cache is full (a file system of 8 MB)"""
+        if not self.model:
+            return None
+        if os.geteuid() != 0:
+            return "not run: to make a file system needs root"
+        kv = Path(self.folder) / "kv"
+        kv.mkdir()
+        mount = ["unshare", "--mount", "sh", "-ec", f'mount -t tmpfs -o size=8m none "{kv}"; exec "$0" "$@"']
+        prompts = [f"{i} is the number of this text. " + "It goes on for a while. " * 60 for i in range(12)]
+        with self.server(before=mount, AS_KV_OFFLOAD="1", AS_KV_OFFLOAD_PATH=str(kv)) as server:
+            replies = await self.replies(server, prompts, False)
+            await asyncio.sleep(2)  # what was computed is being written
+            again = await self.replies(server, prompts[:4], False)
+        assert len(server.said.splitlines()) == 1, server.said
+        with self.server() as server:
+            alone = await self.replies(server, prompts[:4], False)
+        assert replies[:4] == again == alone
+        return f"all {len(prompts)} replies are what they are without; one line in the log says that the disk is full"
+
     async def idle_processor(self):
         """Idle for 10 s with 50 connections open: processor time"""
         with self.server() as server:
@@ -292,10 +400,9 @@ class Cases:
             ends.add("served" if line else "exit 1 with a message")
         return " or ".join(sorted(ends)) + ", by how far it was"
 
-    async def run(self) -> list[tuple[str, str, bool]]:
+    async def run(self, names) -> list[tuple[str, str, bool]]:
         rows = []
-        for name in ("idle_connections", "streaming_clients", "vanishing_clients", "stopped_and_continued",
-                     "memory_over_requests", "idle_processor", "cut_while_serving", "cut_while_loading"):
+        for name in names:
             case = getattr(self, name)
             with tempfile.TemporaryDirectory() as self.folder:
                 try:
@@ -306,6 +413,10 @@ class Cases:
                 rows.append((case.__doc__, result, good))
                 print(f"{'ok  ' if good else 'FAIL'}  {case.__doc__}: {result}", flush=True)
         return rows
+
+
+NAMES = ("idle_connections", "streaming_clients", "vanishing_clients", "stopped_and_continued", "refused_allocations", "jumping_clock",
+         "terminated", "full_disk", "memory_over_requests", "idle_processor", "cut_while_serving", "cut_while_loading")
 
 
 def table(rows, mode) -> str:
@@ -319,11 +430,12 @@ def main() -> int:
     parser.add_argument("binary", type=Path)
     parser.add_argument("--model", type=Path)
     parser.add_argument("--scale", type=int, default=1, help="divide the numbers by this, for a short look")
+    parser.add_argument("--case", action="append", choices=NAMES, help="only this one; may be given several times")
     parser.add_argument("--write", type=Path, help="put the tables between the marks in this file")
     args = parser.parse_args()
     tables, good = [], True
     for model in (None, args.model) if args.model else (None,):
-        rows = asyncio.run(Cases(args.binary, model, args.scale).run())
+        rows = asyncio.run(Cases(args.binary, model, args.scale).run(args.case or NAMES))
         tables.append(table(rows, f"Model: {model.name}" if model else "Script mode"))
         good = good and all(row[2] for row in rows)
     if args.write:

@@ -119,7 +119,7 @@ class AsioListener final : public Listener {
   void start() {
     accept();
     for (size_t i = 0; i < shared_->options.n_threads; ++i) {
-      threads_.emplace_back([this] { context_.run(); });
+      threads_.emplace_back([this] { run(); });
     }
   }
 
@@ -152,6 +152,17 @@ class AsioListener final : public Listener {
   }
 
  private:
+  // What a library throws (there is no memory, most likely) costs what it was about, and not the
+  // server.
+  void run() {
+    while (!context_.stopped()) {
+      try {
+        context_.run();
+      } catch (...) {
+      }
+    }
+  }
+
   void accept() {
     acceptor_.async_accept(
         asio::make_strand(context_.get_executor()),
@@ -169,7 +180,10 @@ class AsioListener final : public Listener {
       });
       return;
     }
-    admit(std::move(socket));
+    try {
+      admit(std::move(socket));
+    } catch (...) {  // this one is not answered; others may be
+    }
     accept();
   }
 
