@@ -95,6 +95,7 @@ class DiskStore {
 
   explicit DiskStore(const DiskStoreOptions& options);
   Status open_index();
+  Status check_owner() const;
   Status create_tables();
   Status prepare();
   Status read_identity();

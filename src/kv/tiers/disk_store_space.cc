@@ -61,6 +61,37 @@ int lock_file(const std::string& path) {
   return fd;
 }
 
+// Whether something is in it that no store put there.
+bool holds_other_files(const std::string& folder) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_index = std::ranges::find(kIndexFiles, name) != std::end(kIndexFiles);
+    if (!is_index && !is_segment_name(name) && name != "lost+found") return true;
+  }
+  return false;
+}
+
+// What users said is nobody else's business. A folder that has another use (/tmp, a home) stays as
+// it is.
+Status make_private(const std::string& folder) {
+  std::error_code error;
+  const bool is_new = fs::create_directories(folder, error);
+  if (error) {
+    return make_error(ErrorCode::kIo, "{}: cannot make the folder: {}", folder, error.message());
+  }
+  if (is_new || !holds_other_files(folder)) {
+    fs::permissions(folder, fs::perms::owner_all, error);
+    return {};
+  }
+  constexpr fs::perms kOthers = fs::perms::group_all | fs::perms::others_all;
+  if ((fs::status(folder, error).permissions() & kOthers) == fs::perms::none) return {};
+  return make_error(ErrorCode::kIo,
+                    "{}: found other files in a folder that other users can open, expected a "
+                    "folder of its own, such as {}/tempo9-kv",
+                    folder, folder);
+}
+
 }  // namespace
 
 bool is_segment_name(const std::string& name) {
@@ -80,14 +111,7 @@ DiskStore::~DiskStore() {
 }
 
 Result<std::unique_ptr<DiskStore>> DiskStore::open(const DiskStoreOptions& options) {
-  std::error_code error;
-  fs::create_directories(options.folder, error);
-  if (error) {
-    return make_error(ErrorCode::kIo, "{}: cannot make the folder: {}", options.folder,
-                      error.message());
-  }
-  // What users said is nobody else's business.
-  fs::permissions(options.folder, fs::perms::owner_all, error);
+  T9_TRY(make_private(options.folder));
   std::unique_ptr<DiskStore> store(new DiskStore(options));
   Status opened = store->open_index();
   if (!opened && opened.error().code == ErrorCode::kCorrupt) {
@@ -104,6 +128,7 @@ Result<std::unique_ptr<DiskStore>> DiskStore::open(const DiskStoreOptions& optio
 
 Status DiskStore::open_index() {
   T9_TRY(db_, SqlConnection::open(path_of(kIndexFiles[0])));
+  T9_TRY(check_owner());
   T9_TRY(db_->execute(kPragmas));
   T9_TRY(SqlStatement version, db_->prepare("PRAGMA user_version"));
   T9_TRY(version.next());
@@ -123,6 +148,18 @@ Status DiskStore::open_index() {
   T9_TRY(prepare());
   T9_TRY(read_identity());
   return clean_up();
+}
+
+// Another program's database of that name is not damage, which would be removed.
+Status DiskStore::check_owner() const {
+  T9_TRY(SqlStatement tables,
+         db_->prepare("SELECT count(*), "
+                      "coalesce(sum(name IN ('folder', 'space', 'segment', 'page')), 0) "
+                      "FROM sqlite_master WHERE type = 'table'"));
+  T9_TRY(tables.next());
+  if (tables.integer(0) == 0 || tables.integer(1) > 1) return {};  // one may be damaged
+  return make_error(ErrorCode::kIo, "{}: is another program's, expected a folder of its own",
+                    path_of(kIndexFiles[0]));
 }
 
 Status DiskStore::create_tables() {

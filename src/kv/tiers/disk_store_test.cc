@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <random>
 
 #include "base/testing/file_size_limit.h"
@@ -160,6 +161,46 @@ TEST(DiskStore, AFolderThatCannotBeUsedIsSaid) {
   const auto store = DiskStore::open({file + "/kv", kCap, "model", kStorePageBytes});
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().code, ErrorCode::kIo);
+}
+
+// A folder that has another use keeps its mode and its files; only one of its own becomes private.
+TEST(DiskStore, AFolderOfOthersIsLeftAsItIs) {
+  const TempFolder folder;
+  const auto mode = [&](const std::string& path) { return fs::status(path).permissions(); };
+  const auto all = fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec;
+  const auto open_at = [](const std::string& path) {
+    return DiskStore::open({path, kCap, "model", kStorePageBytes});
+  };
+  const std::string empty = folder.file("empty"), shared = folder.file("shared");
+  for (const std::string& path : {empty, shared}) {
+    fs::create_directory(path);
+    fs::permissions(path, all);
+  }
+  EXPECT_TRUE(open_at(empty));
+  EXPECT_EQ(mode(empty), fs::perms::owner_all);
+  std::ofstream(shared + "/notes.txt") << "the user's";
+  const auto refused = open_at(shared);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find(shared + "/tempo9-kv"), std::string::npos);
+  EXPECT_EQ(mode(shared), all);
+  EXPECT_EQ(std::distance(fs::directory_iterator(shared), {}), 1);
+  EXPECT_TRUE(open_at(shared + "/tempo9-kv"));
+}
+
+TEST(DiskStore, AnotherProgramsIndexIsNotTakenForDamage) {
+  const TempFolder folder;
+  {
+    auto theirs = SqlConnection::open(folder.file("index.sqlite"));
+    ASSERT_TRUE(theirs);
+    ASSERT_TRUE(theirs->execute("CREATE TABLE photos (name TEXT); PRAGMA user_version = 77"));
+  }
+  std::ifstream file(folder.file("index.sqlite"), std::ios::binary);
+  const std::string before((std::istreambuf_iterator<char>(file)), {});
+  const auto refused = DiskStore::open({folder.path(), kCap, "model", kStorePageBytes});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("another program's"), std::string::npos);
+  std::ifstream again(folder.file("index.sqlite"), std::ios::binary);
+  EXPECT_EQ(std::string((std::istreambuf_iterator<char>(again)), {}), before);
 }
 
 // B42: flipped bytes anywhere, cut and foreign files.
