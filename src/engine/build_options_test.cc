@@ -88,6 +88,20 @@ TEST(BuildOptions, WindowsLeaveRoomForLongerRequests) {
   EXPECT_EQ(capacity->cache.memory_bytes, uint64_t{200} << 20);
 }
 
+// Of recurrent layers: each request needs one, however long it is.
+TEST(BuildOptions, AStateIsCountedBesideThePages) {
+  const CapacityAsked asked{.max_batch = 2,
+                            .max_rows = 64,
+                            .classes = {{0, 1 << 20}},
+                            .state_bytes = uint64_t{50} << 20,
+                            .memory_bytes = uint64_t{200} << 20};
+  const auto capacity = choose_capacity({32 * 200, ""}, asked);
+  ASSERT_TRUE(capacity);
+  EXPECT_EQ(capacity->length.max_length, 32u * 150);
+  EXPECT_EQ(capacity->cache.state_bytes, uint64_t{50} << 20);
+  EXPECT_EQ(capacity->cache.n_states, 12u + 4);  // names for requests, and as many as memory holds
+}
+
 TEST(BuildOptions, WrongOptionsAreNamed) {
   EngineOptions options;
   options.script_path = "s";

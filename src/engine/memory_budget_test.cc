@@ -31,6 +31,13 @@ TEST(MemoryBudget, AddsUp) {
   EXPECT_FALSE(budget(3200, 455).fits());
 }
 
+TEST(MemoryBudget, CountsTheStateOfRecurrentLayers) {
+  MemoryBudget b = budget(3200, 1000);
+  b.need.cache.state_bytes = 30 * kMiB;
+  EXPECT_EQ(b.needed(), (100 + 256 + 100 + 30) * kMiB);
+  EXPECT_EQ(b.n_requests(), 4u);  // 644 / 130
+}
+
 TEST(MemoryBudget, TheSmallerOfCapAndFreeMemoryCounts) {
   MemoryBudget b = budget(3200, 400);
   EXPECT_EQ(b.longest(), 32u * 44);

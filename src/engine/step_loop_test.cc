@@ -26,14 +26,19 @@ struct HeardReply {
 };
 
 struct LoopFixture {
-  explicit LoopFixture(uint32_t n_pages = 64, uint32_t max_length = 256, sched::Limits limits = {})
+  // n_states above 0: a model with recurrent layers.
+  explicit LoopFixture(uint32_t n_pages = 64, uint32_t max_length = 256, sched::Limits limits = {},
+                       uint32_t n_states = 0)
       : max_len(max_length),
         tokenizer(tokenizer::make_byte_tokenizer()),
-        executor(std::make_unique<testing::FakeBackend>(n_pages, kLoopVocab), kLoopVocab,
+        executor(std::make_unique<testing::FakeBackend>(n_pages, kLoopVocab, n_states), kLoopVocab,
                  static_cast<uint32_t>(tokenizer->size())),
         copier(&executor.backend()),
-        loop({limits, {.n_pages = n_pages}, max_length, {1, 2}}, tokenizer.get(), &executor,
-             &copier) {}
+        loop({limits,
+              {.n_pages = n_pages, .state_bytes = n_states > 0 ? 1u : 0u, .n_states = n_states},
+              max_length,
+              {1, 2}},
+             tokenizer.get(), &executor, &copier) {}
 
   RequestId ask(GenerateRequest request, uint64_t seed = 1) {
     const RequestId id = ++last_id;
@@ -400,6 +405,20 @@ TEST(StepLoop, CancelAndEndAll) {
   f.check();
 }
 
+// Nobody knows how far its state got: the same prompt begins anew.
+TEST(StepLoop, NobodyGoesOnFromTheStateOfAStepThatFailed) {
+  LoopFixture f(64, 256, {.max_batch = 4, .max_rows = 64}, 40);
+  static_cast<testing::FakeBackend&>(f.executor.backend()).fail_at_step = 3;
+  const std::vector<TokenId> prompt(100, 'x');
+  const RequestId failed = f.ask(ascii_request(prompt, 0.0f, 30));
+  f.run();
+  EXPECT_EQ(f.heard[failed].finish->reason, FinishReason::kError);
+  const RequestId next = f.ask(ascii_request(prompt, 0.0f, 30));
+  f.run();
+  f.expect_twin(next);
+  EXPECT_EQ(f.heard[next].usage.cached_tokens, 96u);  // the border that the first steps kept
+}
+
 // The proof: whatever the batch, slices, cache, preemption, arrival and cancellation, bytes are the
 // twin's.
 TEST(StepLoop, AThousandRandomRequestsEqualTheTwin) {
@@ -414,7 +433,8 @@ TEST(StepLoop, AThousandRandomRequestsEqualTheTwin) {
     LoopFixture f(n_pages, 300,
                   {.max_batch = static_cast<uint32_t>(1 + below(8)),
                    .max_rows = static_cast<uint32_t>(8 + below(100)),
-                   .max_logit_rows = static_cast<uint32_t>(9 + below(20))});
+                   .max_logit_rows = static_cast<uint32_t>(9 + below(20))},
+                  round % 3 == 2 ? 40 : 0);
     std::map<RequestId, bool> cancelled;
     while (f.last_id < 100 || !f.loop.is_idle()) {
       while (f.last_id < 100 && (f.loop.is_idle() || below(4) == 0)) {

@@ -86,12 +86,13 @@ class FakeArena final : public PageCopier {
     std::fill_n(of(cells_[page_class], page), kPageTokens, 0);
   }
   void drop_state(StateSlot slot) override { states_[slot] = 0; }
-  static constexpr size_t kStateBytes = sizeof(uint64_t);
+  static constexpr size_t kStateBytes = 256;  // as a disk keeps it: the hash, and zeros
   void read_state(StateSlot slot, std::span<uint8_t> out) const {
-    std::memcpy(out.data(), &states_[slot], kStateBytes);
+    std::ranges::fill(out, uint8_t{0});
+    std::memcpy(out.data(), &states_[slot], sizeof states_[slot]);
   }
   void write_state(StateSlot slot, std::span<const uint8_t> bytes) {
-    std::memcpy(&states_[slot], bytes.data(), kStateBytes);
+    std::memcpy(&states_[slot], bytes.data(), sizeof states_[slot]);
   }
   static constexpr size_t kPageBytes = kPageTokens * sizeof(uint64_t);  // of a part
   void read_page(PageId page, std::span<uint8_t> out) const {

@@ -146,6 +146,27 @@ TEST(DiskTier, NothingIsWrittenBehindAHole) {
   EXPECT_EQ(tier.n_known({}, tokens), 4u);
 }
 
+// States stand where the pages before them are in another tier.
+TEST(DiskTier, WhatIsNoChainNeedsNoParent) {
+  const TempFolder folder;
+  const auto open = [&](bool is_chain) {
+    auto store = DiskStore::open({folder.path(), 10'000'000, "states", kTierPageBytes});
+    EXPECT_TRUE(store);
+    return std::make_unique<DiskTier>(*std::move(store), kTierPageBytes, nullptr,
+                                      std::chrono::minutes(1), is_chain);
+  };
+  const Tokens tokens = tokens_from_one(kPageTokens);
+  const PrefixKey parent{1, 2};
+  auto tier = open(/*is_chain=*/false);
+  PageName name{parent, extend_key(tier->secret(), parent, tokens), {}};
+  std::ranges::copy(tokens, name.tokens.begin());
+  tier->store(name, constant_page(7));
+  tier->drain(std::chrono::steady_clock::now() + std::chrono::seconds(20));
+  tier = nullptr;
+  EXPECT_TRUE(open(false)->knows(name.key));
+  EXPECT_EQ(open(false)->n_known(parent, tokens), 1u);
+}
+
 TEST(DiskTier, ANewLoadEndsTheOneBefore) {
   const TempFolder folder;
   TierFixture f(folder.path());
