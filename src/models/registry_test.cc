@@ -2,6 +2,7 @@
 // is tests/golden's part.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "gguf/test_writer.h"
@@ -167,6 +168,56 @@ TEST(BuildProgram, RefusesWhatItCannotServeAndSaysWhat) {
           << refusal.what << ": " << program.error().message;
     }
   }
+}
+
+// Qwen3.5 with attention in its one layer, and a layer for drafts behind it.
+TestWriter tiny_qwen35() {
+  TestWriter w;
+  w.string("general.architecture", "qwen35")
+      .u32("qwen35.block_count", 2)
+      .u32("qwen35.nextn_predict_layers", 1)
+      .u32("qwen35.full_attention_interval", 1)
+      .u32("qwen35.context_length", 64)
+      .u32("qwen35.embedding_length", 8)
+      .u32("qwen35.feed_forward_length", 12)
+      .u32("qwen35.attention.head_count", 2)
+      .u32("qwen35.attention.head_count_kv", 1);
+  f32_key(w, "qwen35.attention.layer_norm_rms_epsilon", 1e-6f);
+  f32_matrix(w, "token_embd.weight", 8, 5);
+  w.f32("output_norm.weight", 8).f32("blk.0.attn_norm.weight", 8);
+  w.f32("blk.0.post_attention_norm.weight", 8);
+  w.f32("blk.0.attn_q_norm.weight", 4).f32("blk.0.attn_k_norm.weight", 4);
+  f32_matrix(w, "blk.0.attn_q.weight", 8, 16);
+  f32_matrix(w, "blk.0.attn_k.weight", 8, 4);
+  f32_matrix(w, "blk.0.attn_v.weight", 8, 4);
+  f32_matrix(w, "blk.0.attn_output.weight", 8, 8);
+  f32_matrix(w, "blk.0.ffn_gate.weight", 8, 12);
+  f32_matrix(w, "blk.0.ffn_up.weight", 8, 12);
+  f32_matrix(w, "blk.0.ffn_down.weight", 12, 8);
+  f32_matrix(w, "blk.1.nextn.eh_proj.weight", 16, 8);
+  return w;
+}
+
+TEST(BuildProgram, LeavesOutLayersForDraftsOnly) {
+  const auto program = build(tiny_qwen35());
+  ASSERT_TRUE(program) << program.error().message;
+  EXPECT_EQ(program->kv_layers.size(), 1u);
+  EXPECT_EQ(std::ranges::count_if(
+                program->ops,
+                [](const ops::Op& op) { return std::holds_alternative<ops::SigmoidGate>(op); }),
+            1);
+  TestWriter w = tiny_qwen35();
+  f32_matrix(w, "blk.0.nextn.eh_proj.weight", 16, 8);
+  const auto refused = build(w);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("blk.0.nextn.eh_proj.weight"), std::string::npos);
+  w = tiny_qwen35();
+  set_u32(w, "qwen35.nextn_predict_layers", 2);
+  const auto no_layers = build(w);
+  ASSERT_FALSE(no_layers);
+  EXPECT_NE(no_layers.error().message.find("nextn_predict_layers is 2 of 2 layers"),
+            std::string::npos)
+      << no_layers.error().message;
 }
 
 // One Mamba2 layer: 2 heads of 6 in 2 groups, states of 3 rows.
