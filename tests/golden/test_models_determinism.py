@@ -28,7 +28,7 @@ TINY = ["llama_gqa2_d80_llama3", "qwen2_gqa7_d64_tied", "qwen3_gqa3_d80", "gemma
 # Each operation that the families add: soft caps, growing queries, experts (of every router), sinks.
 # Recurrent layers besides.
 FAMILIES = ["lfm2", "lfm2moe", "quant_lfm2_q4_k", "gemma2_d64", "mistral3", "quant_qwen3moe_q4_k", "glm4moe_groups_norm", "quant_gpt_oss_mxfp4",
-            "nemotron_h_moe_latent", "quant_nemotron_h_q8_0"]
+            "nemotron_h_moe_latent", "quant_nemotron_h_q8_0", "qwen3next", "qwen35"]
 REAL = ["qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", "smollm2-135m-instruct-q4_1.gguf", "gemma-3-270m-q4_k_m.gguf"]
 SAMPLED = {"temperature": 0.8, "top_p": 0.95, "top_k": 40, "seed": 11}
 
