@@ -1,11 +1,13 @@
 #include "server/call_pieces.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "chat/parser.h"
 #include "grammar/grammar.h"
+#include "server/json_body.h"
 
 namespace tempo9::server {
 namespace {
