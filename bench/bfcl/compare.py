@@ -15,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path += [str(ROOT / "bench/serve"), str(HERE)]
+sys.path += [str(ROOT / "bench/serve"), str(ROOT / "bench/vs"), str(HERE)]
 
 import run_bfcl  # noqa: E402
 from engines import LlamaCpp, Running, Settings, Tempo9  # noqa: E402
@@ -60,8 +60,8 @@ def measure(engine, model: Path, name: str, arguments, seed: str, categories: st
     if (out / "summary.jsonl").exists():
         return score("", out, arguments, seed, categories, streams)
     out.mkdir(parents=True, exist_ok=True)
-    settings = Settings(threads=arguments.threads, context=32768, streams=streams, log_folder=out)
-    with Running(engine, model, settings) as server:
+    settings = Settings(threads=arguments.threads, context=32768, streams=streams)
+    with Running(engine, model.absolute(), settings, (out / "kv").absolute(), out.absolute()) as server:
         return score(f"http://127.0.0.1:{server.port}/v1", out, arguments, seed, categories, streams)
 
 

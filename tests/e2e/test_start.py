@@ -26,7 +26,7 @@ def script(tmp_path):
     (["F.gguf", "--max-length", "many"], "max-length"), (["F.gguf", "--max-length", "0"], "max-length"),
     (["F.gguf", "--threads", "-1"], "threads"), (["F.gguf", "--port", "70000"], "port"), (["serv"], "serve"),
     (["F.gguf", "--tower", "x"], "not available yet"), (["F.gguf", "--ollama", "x"], "two models"),
-    (["F.gguf", "--speculation-k", "3"], "not available yet"), (["F.gguf", "G.gguf"], "second"), (["quality"], "not available yet"), (["run"], "no model"),
+    (["F.gguf", "--speculation-k", "3"], "not available yet"), (["F.gguf", "G.gguf"], "second"), (["quality"], "--text"), (["run"], "no model"),
     (["F.gguf", "--memory", "x"], "6G"),
     *((["F.gguf", "--port", port], f'--port: found "{port}", expected a whole number from 0 to 65535')
       for port in ("65536", "abc", "-1", "")),
