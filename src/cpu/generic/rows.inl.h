@@ -5,10 +5,17 @@
 static void quantize_row(const float* x, uint32_t n, QuantBlock* blocks) {
   constexpr float kSmallest = 1e-30f;  // below it everything is zero: scales stay normal floats
   F32 infinite = zero();
+  for (uint32_t i = 0; i < n; i += kLanes) infinite = see_infinite(load(x + i), infinite);
+  if (!is_finite(infinite)) {
+    for (uint32_t b = 0; b < n / kBlock; ++b) {
+      blocks[b] = QuantBlock{};
+      blocks[b].scale = blocks[b].sum = __builtin_nanf("");
+    }
+    return;
+  }
   for (uint32_t b = 0; b < n / kBlock; ++b) {
     QuantBlock& block = blocks[b];
     const F32 low = load(x + b * kBlock), high = load(x + b * kBlock + kLanes);
-    infinite = see_infinite(high, see_infinite(low, infinite));
     const float largest = reduce_max(max(abs(low), abs(high)));
     const bool is_zero = !(largest > kSmallest);
     const F32 inverse = set1(is_zero ? 0.0f : 127.0f / largest);
@@ -22,11 +29,6 @@ static void quantize_row(const float* x, uint32_t n, QuantBlock* blocks) {
     block.sum = sum * block.scale;
     block.minus_16_sum = -16 * static_cast<int32_t>(sum);
     block.minus_32_half = -32 * static_cast<int32_t>(first_half);
-  }
-  if (is_finite(infinite)) return;
-  for (uint32_t b = 0; b < n / kBlock; ++b) {
-    blocks[b] = QuantBlock{};
-    blocks[b].scale = blocks[b].sum = __builtin_nanf("");
   }
 }
 
