@@ -57,9 +57,8 @@ std::string result_text(const QualityOptions& options, const engine::QualityResu
                                  result.sums.n_tokens, result.n_chunks, options.plan.context);
   if (!options.other_path.empty()) {
     text += fmt::format(
-        "against {}: its perplexity {:.4f}, KL divergence from it {:.5f} nats, the same first "
-        "choice "
-        "in {:.2f} %\n",
+        "against {}: its perplexity {:.4f}, KL divergence from it {:.5f} nats, "
+        "the same first choice in {:.2f} %\n",
         gguf::printable(options.other_path, 4096), result.other.perplexity(),
         mean(result.kl_divergence, result.sums.n_tokens),
         100 * mean(static_cast<double>(result.n_same_best), result.sums.n_tokens));

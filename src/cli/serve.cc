@@ -12,8 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string_view>
 #include <thread>
@@ -25,6 +23,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/show_text.h"
+#include "cli/text_file.h"
 #include "engine/engine.h"
 #include "gguf/gguf.h"
 #include "models/models.h"
@@ -61,16 +60,13 @@ Status check_regular(const std::string& flag, const std::string& path) {
 
 Result<std::string> read_template(const std::string& flag, const std::string& path) {
   T9_TRY(check_regular(flag, path));
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return make_error(ErrorCode::kIo, "{}: cannot open {}", flag, path);
   std::error_code ignored;
   if (const auto size = std::filesystem::file_size(path, ignored); size > kMaxTemplateBytes) {
     return make_error(ErrorCode::kInvalidArgument,
                       "{}: found {} bytes in {}, expected a template of 1 to {}", flag, size, path,
                       kMaxTemplateBytes);
   }
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad()) return make_error(ErrorCode::kIo, "{}: cannot read {}", flag, path);
+  T9_TRY(std::string text, read_text_file(flag, path));
   if (text.empty() || text.size() > kMaxTemplateBytes) {
     return make_error(ErrorCode::kInvalidArgument,
                       "{}: found {} bytes in {}, expected a template of 1 to {}", flag, text.size(),

@@ -8,7 +8,7 @@
 
 namespace tempo9::cli {
 
-Result<std::string> read_text_file(const char* flag, const std::string& path) {
+Result<std::string> read_text_file(std::string_view flag, const std::string& path) {
   const auto failure = [&](const char* what) {
     return make_error(ErrorCode::kIo, "{}: {} {}", flag, what, gguf::printable(path, 4096));
   };

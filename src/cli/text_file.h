@@ -2,12 +2,13 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
 namespace tempo9::cli {
 
 // Errors: kIo naming flag and path.
-Result<std::string> read_text_file(const char* flag, const std::string& path);
+Result<std::string> read_text_file(std::string_view flag, const std::string& path);
 
 }  // namespace tempo9::cli

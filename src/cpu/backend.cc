@@ -97,9 +97,9 @@ class CpuBackend final : public ops::Backend {
     each_row(in, tensor(op.out),
              [&](float* x, float* y) { kernels_.relu_squared(x, in.width, y); });
   }
-  void run(const ops::CausalConv& op) { recurrent_.run(op, *batch_); }
-  void run(const ops::GatedDelta& op) { recurrent_.run(op, *batch_); }
-  void run(const ops::Mamba2Scan& op) { recurrent_.run(op, *batch_); }
+  void run(const ops::CausalConv& op) { run_recurrent(op); }
+  void run(const ops::GatedDelta& op) { run_recurrent(op); }
+  void run(const ops::Mamba2Scan& op) { run_recurrent(op); }
   void run(const ops::GatedNorm& op) { recurrent_.run(op, *batch_); }
   void run(const ops::SigmoidGate& op) {
     const Activation &in = tensor(op.in), &gate = tensor(op.gate), &out = tensor(op.out);
@@ -110,6 +110,11 @@ class CpuBackend final : public ops::Backend {
   }
   void run(const ops::SelectRows& op);
   void run(const ops::Head& op);
+
+  void run_recurrent(const auto& op) {
+    recurrent_.run(op, *batch_);
+    quantize_rows(tensor(op.out));  // not before: its columns come from several threads
+  }
 
   // out (+)= W x for all chunks.
   void product(const std::vector<Chunk>& chunks, const Activation& x, LinearArgs args);
@@ -312,7 +317,7 @@ void CpuBackend::run(const ops::Linear& op) {
   args.bias = vector(op.bias);
   args.add = op.add;
   product(chunks_[op_index_], tensor(op.in), args);
-  if (plan_.quantize_after[op_index_]) quantize_rows(out);
+  quantize_rows(out);  // not before: its columns come from several threads
 }
 
 void CpuBackend::run(const ops::Head& op) {

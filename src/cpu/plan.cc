@@ -60,21 +60,6 @@ void mark_quantized(const ops::Program& program, const std::vector<Weight>& weig
   }
 }
 
-std::vector<bool> find_quantize_after(const ops::Program& program,
-                                      const std::vector<Activation>& activations) {
-  std::vector<bool> found(program.ops.size());
-  for (size_t i = 0; i < program.ops.size(); ++i) {
-    const auto* linear = std::get_if<ops::Linear>(&program.ops[i]);
-    if (linear == nullptr || !activations[static_cast<size_t>(linear->out.index)].quantized)
-      continue;
-    for (size_t later = i + 1; later < program.ops.size(); ++later) {
-      const auto product = ops::product_of(program.ops[later]);
-      found[i] = found[i] || (product && product->in.index == linear->out.index);
-    }
-  }
-  return found;
-}
-
 constexpr size_t kAlign = 64;
 size_t aligned(size_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
 
@@ -116,7 +101,6 @@ Result<Plan> plan_activations(const ops::Program& program, const std::vector<Wei
     plan.activations[i].n_slots = program.n_slots[i];
   }
   mark_quantized(program, weights, plan.activations);
-  plan.quantize_after = find_quantize_after(program, plan.activations);
   const std::vector<Lifetime> lives = lifetimes(program);
 
   // Tensors come in the order of their first use; each takes a free buffer of exactly its size, or

@@ -23,10 +23,7 @@ void quantize_row(const KernelTable& kernels, const Activation& x, size_t r);
 
 struct Plan {
   std::vector<Activation> activations;  // by TensorId
-  // By op: a product whose rows another product reads. Its columns come from several threads, so
-  // the rows are quantised behind it.
-  std::vector<bool> quantize_after;
-  Memory memory;  // what they point into
+  Memory memory;                        // what they point into
 };
 
 // Buffers are reused once their last reader has run. Errors: kResourceExhausted.

@@ -17,21 +17,23 @@ static_assert(ops::kStateTile == kLanes && kWalkColumns % kLanes == 0);
 
 size_t rounded_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
+// Where each part of a state begins, and behind them where the last one ends.
+std::vector<size_t> part_offsets(const ops::Program& program) {
+  std::vector<size_t> offsets = {0};
+  for (const uint32_t n : program.state_parts)
+    offsets.push_back(offsets.back() + rounded_up(n * sizeof(float), kStateAlign));
+  return offsets;
+}
+
 }  // namespace
 
 uint64_t state_bytes(const ops::Program& program) {
-  size_t total = 0;
-  for (const uint32_t n : program.state_parts) total += rounded_up(n * sizeof(float), kStateAlign);
-  return rounded_up(total, kStatePage);
+  return rounded_up(part_offsets(program).back(), kStatePage);
 }
 
 Status StateArena::reserve(const ops::Program& program, uint32_t n_slots) {
-  size_t offset = 0;
-  for (const uint32_t n : program.state_parts) {
-    offsets_.push_back(offset);
-    offset += rounded_up(n * sizeof(float), kStateAlign);
-  }
-  bytes_ = state_bytes(program);
+  offsets_ = part_offsets(program);
+  bytes_ = rounded_up(offsets_.back(), kStatePage);
   T9_TRY(memory_, Memory::reserve(bytes_ * n_slots));
   return {};
 }
@@ -127,7 +129,6 @@ void Recurrent::run(const ops::CausalConv& op, const ops::Batch& batch) {
       }
     }
   });
-  quantize_rows(out, batch);
 }
 
 template <typename Fn>
@@ -233,7 +234,6 @@ void Recurrent::run(const ops::GatedDelta& op, const ops::Batch& batch) {
                  kernels_.delta_rule(args);
                });
   });
-  quantize_rows(out, batch);
 }
 
 void Recurrent::run(const ops::Mamba2Scan& op, const ops::Batch& batch) {
@@ -281,7 +281,6 @@ void Recurrent::run(const ops::Mamba2Scan& op, const ops::Batch& batch) {
                  kernels_.selective_scan(args);
                });
   });
-  quantize_rows(out, batch);
 }
 
 void Recurrent::run(const ops::GatedNorm& op, const ops::Batch& batch) {
@@ -298,14 +297,6 @@ void Recurrent::run(const ops::GatedNorm& op, const ops::Batch& batch) {
       quantize_row(kernels_, out, r);
     }
   });
-}
-
-void Recurrent::quantize_rows(const Activation& x, const ops::Batch& batch) {
-  if (!x.quantized) return;
-  pool_.run(static_cast<uint32_t>(batch.tokens.size()), 4,
-            [&](uint32_t begin, uint32_t end, uint32_t) {
-              for (uint32_t r = begin; r < end; ++r) quantize_row(kernels_, x, r);
-            });
 }
 
 }  // namespace tempo9::cpu

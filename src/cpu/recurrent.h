@@ -33,7 +33,7 @@ class StateArena {
  private:
   Memory memory_;
   size_t bytes_ = 0;
-  std::vector<size_t> offsets_;  // by state part
+  std::vector<size_t> offsets_;  // by state part, and the end
 };
 
 // The ops of a step that are recurrent. Threads: as the backend's step.
@@ -47,7 +47,7 @@ class Recurrent {
   StateArena& arena() { return arena_; }
   const StateArena& arena() const { return arena_; }
 
-  // Of all rows.
+  // Of all rows. What the first three give is not quantised here.
   void run(const ops::CausalConv& op, const ops::Batch& batch);
   void run(const ops::GatedDelta& op, const ops::Batch& batch);
   void run(const ops::Mamba2Scan& op, const ops::Batch& batch);
@@ -73,7 +73,6 @@ class Recurrent {
   const std::vector<float>& vector(ops::VectorId id) const {
     return program_->vectors[static_cast<size_t>(id.index)];
   }
-  void quantize_rows(const Activation& x, const ops::Batch& batch);
   // Of the sequence: where a part of its states goes, from offset on.
   std::span<const StateTarget> targets(const ops::BatchSequence& sequence, uint32_t state_part,
                                        size_t offset, uint32_t thread);

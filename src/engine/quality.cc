@@ -33,14 +33,12 @@ tokenizer::TokenId best_of(std::span<const float> logits) {
   return static_cast<tokenizer::TokenId>(std::ranges::max_element(logits) - logits.begin());
 }
 
-Result<std::unique_ptr<tokenizer::Tokenizer>> tokenizer_of(const gguf::File& file) {
-  T9_TRY(tokenizer::VocabData vocab, tokenizer::read_vocab(file));
-  return tokenizer::make_tokenizer(std::move(vocab));
+uint32_t pages_for(const QualityPlan& plan) {
+  return (plan.context + ops::kPageTokens - 1) / ops::kPageTokens;
 }
 
-Status check_same_vocabulary(const tokenizer::Tokenizer& a, const tokenizer::Tokenizer& b,
+Status check_same_vocabulary(const std::vector<std::string>& x, const std::vector<std::string>& y,
                              const std::string& b_path) {
-  const std::vector<std::string>&x = a.vocab().tokens, &y = b.vocab().tokens;
   const auto [in_x, in_y] = std::ranges::mismatch(x, y);
   if (in_x == x.end() && in_y == y.end()) return {};
   return make_error(
@@ -72,7 +70,7 @@ Quality::Quality(QualityPlan plan, BenchModel model,
                  std::unique_ptr<tokenizer::Tokenizer> tokenizer)
     : plan_(plan), tokenizer_(std::move(tokenizer)) {
   models_.push_back(std::move(model));
-  pages_.resize((plan.context + ops::kPageTokens - 1) / ops::kPageTokens);
+  pages_.resize(pages_for(plan));
   std::iota(pages_.begin(), pages_.end(), ops::PageId{0});
 }
 
@@ -80,15 +78,17 @@ Result<Quality> Quality::create(const std::string& path, const std::string& othe
                                 const QualityPlan& plan, ops::BackendOptions options) {
   options.max_rows = kReadRows;
   options.max_logit_rows = kLogitRows;
-  options.max_pages = (plan.context + ops::kPageTokens - 1) / ops::kPageTokens;
+  options.max_pages = pages_for(plan);
   options.max_states = 1;
   T9_TRY(BenchModel model, build_bench_model(path, options));
-  T9_TRY(auto tokenizer, tokenizer_of(model.file));
+  T9_TRY(tokenizer::VocabData vocab, tokenizer::read_vocab(model.file));
+  T9_TRY(auto tokenizer, tokenizer::make_tokenizer(std::move(vocab)));
   Quality quality(plan, std::move(model), std::move(tokenizer));
   if (!other_path.empty()) {
     T9_TRY(BenchModel other, build_bench_model(other_path, options));
-    T9_TRY(const auto other_tokenizer, tokenizer_of(other.file));
-    T9_TRY(check_same_vocabulary(*quality.tokenizer_, *other_tokenizer, other_path));
+    T9_TRY(const tokenizer::VocabData other_vocab, tokenizer::read_vocab(other.file));
+    T9_TRY(
+        check_same_vocabulary(quality.tokenizer_->vocab().tokens, other_vocab.tokens, other_path));
     quality.models_.push_back(std::move(other));
   }
   return quality;

@@ -281,7 +281,7 @@ class Cache {
   void release_state(StateSlot slot);
   void forget_state(PageId page);
   void disown_state(StateSlot slot);
-  bool drop_state(PageId slot, uint64_t* n_dropped);
+  bool drop_state(StateSlot slot, uint64_t* n_dropped);
   Status check_states() const;
 
   // cache_memory.cc

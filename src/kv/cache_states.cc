@@ -3,8 +3,7 @@
 //
 // A sequence leaves states behind
 //  - at the last page border before its prompt's end: the same prompt, or the next turn without
-//  what
-//    was thought, goes on from there;
+//    what was thought, goes on from there;
 //  - where it ends: the next turn goes on from there, as does one whose last message was edited;
 //  - where it leaves what others have computed: two prompts with the same beginning share that;
 //  - every so many pages, so that states take at most half as much as the pages between them.

@@ -12,7 +12,7 @@ import gguf
 import numpy as np
 
 from models_blocks import encode
-from models_gguf import spm_vocabulary
+from models_gguf import add_spm_tokenizer
 from models_weights import noise
 
 MEAN, CLS, LAST = 1, 2, 3
@@ -153,15 +153,7 @@ def write(case: Embedder, path: Path) -> None:
         w.add_key_length(case.D)
         w.add_value_length(case.D)
         w.add_sliding_window(case.window)
-        tokens, types, scores = spm_vocabulary(case.V)
-        w.add_tokenizer_model("llama")
-        w.add_token_scores(scores)
-        w.add_bos_token_id(2)
-        w.add_eos_token_id(1)
-        w.add_unk_token_id(3)
-        w.add_add_bos_token(True)
-        w.add_add_eos_token(True)
-        w.add_add_space_prefix(False)
+        tokens, types = add_spm_tokenizer(w, case.V, pad=None, adds_eos=True)
     else:
         w.add_layer_norm_eps(case.eps)
         w.add_causal_attention(False)

@@ -43,18 +43,25 @@ def spm_vocabulary(n: int):
     return tokens, types, scores
 
 
+def add_spm_tokenizer(w: gguf.GGUFWriter, n: int, pad: int | None, adds_eos: bool) -> tuple[list[bytes], list[int]]:
+    """Gemma's, of n tokens; gives them and their types, which the caller adds."""
+    tokens, types, scores = spm_vocabulary(n)
+    w.add_tokenizer_model("llama")
+    w.add_token_scores(scores)
+    w.add_bos_token_id(2)
+    w.add_eos_token_id(1)
+    w.add_unk_token_id(3)
+    if pad is not None:
+        w.add_pad_token_id(pad)
+    w.add_add_bos_token(True)
+    w.add_add_eos_token(adds_eos)
+    w.add_add_space_prefix(False)
+    return tokens, types
+
+
 def _add_tokenizer(w: gguf.GGUFWriter, case: Case) -> None:
     if case.arch in ("gemma2", "gemma3"):
-        tokens, types, scores = spm_vocabulary(case.V)
-        w.add_tokenizer_model("llama")
-        w.add_token_scores(scores)
-        w.add_bos_token_id(2)
-        w.add_eos_token_id(1)
-        w.add_unk_token_id(3)
-        w.add_pad_token_id(0)
-        w.add_add_bos_token(True)
-        w.add_add_eos_token(False)
-        w.add_add_space_prefix(False)
+        tokens, types = add_spm_tokenizer(w, case.V, pad=0, adds_eos=False)
     else:
         tokens, types, merges = gpt2_vocabulary(case.V)
         w.add_tokenizer_model("gpt2")
