@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -340,14 +341,13 @@ void CpuBackend::product(const std::vector<Chunk>& chunks, const Activation& x, 
   args.x = x.data;
   args.x_stride = x.width;
   const auto n = static_cast<uint32_t>(chunks.size());
-  // Few rows: long runs, so that each thread streams; a few per thread, so that a late thread holds
-  // little back.
-  const uint32_t grain = n_rows_ <= 8 ? std::max(1u, n / (4 * pool_.size())) : 1;
-  pool_.run(n, grain, [&](uint32_t begin, uint32_t end, uint32_t thread) {
-    LinearArgs mine = args;
-    mine.scratch = scratch_.data() + scratch_bytes_ * thread;
-    for (uint32_t i = begin; i < end && !interrupted_; ++i) run_chunk(kernels_, chunks[i], 0, mine);
-  });
+  pool_.run(n, chunks_a_claim(n, n_rows_, pool_.size()),
+            [&](uint32_t begin, uint32_t end, uint32_t thread) {
+              if (interrupted_) return;
+              LinearArgs mine = args;
+              mine.scratch = scratch_.data() + scratch_bytes_ * thread;
+              run_chunks(kernels_, std::span(chunks).subspan(begin, end - begin), 0, mine);
+            });
 }
 
 void CpuBackend::run(const ops::RopeAppend& op) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "base/check.h"
 
@@ -120,11 +121,12 @@ void Experts::linear(const std::vector<Chunk>& chunks, const float* bias, const 
   const Activation x = in_places(in, chunks);
   const auto n_chunks = static_cast<uint32_t>(chunks.size());
   const auto n = static_cast<uint32_t>(places_.runs().size()) * n_chunks;
-  // As for other products: few rows stream long runs of weights.
-  const uint32_t grain = n_rows <= 8 ? std::max(1u, n / (4 * pool_.size())) : 1;
+  const uint32_t grain = chunks_a_claim(n, n_rows, pool_.size());
   pool_.run(n, grain, [&](uint32_t begin, uint32_t end, uint32_t thread) {
-    for (uint32_t i = begin; i < end && !interrupted_; ++i) {
-      const ExpertPlaces::Run& run = places_.runs()[i / n_chunks];
+    while (begin < end && !interrupted_) {
+      const ExpertPlaces::Run& run = places_.runs()[begin / n_chunks];
+      const uint32_t first = begin % n_chunks;
+      const uint32_t n_of_run = std::min(end - begin, n_chunks - first);
       LinearArgs args;
       args.n_rows = run.n_places;
       args.x_quant = x.quant;
@@ -135,7 +137,8 @@ void Experts::linear(const std::vector<Chunk>& chunks, const float* bias, const 
       args.out_stride = out.width;
       if (bias != nullptr) args.bias = bias + size_t{out.width} * run.expert;
       args.scratch = scratch + scratch_bytes * thread;
-      run_chunk(kernels_, chunks[i % n_chunks], run.expert, args);
+      run_chunks(kernels_, std::span(chunks).subspan(first, n_of_run), run.expert, args);
+      begin += n_of_run;
     }
   });
 }

@@ -17,7 +17,11 @@ std::vector<Chunk> plan_chunks(const std::vector<const Weight*>& matrices) {
   return chunks;
 }
 
-void run_chunk(const KernelTable& kernels, const Chunk& chunk, uint32_t expert, LinearArgs args) {
+namespace {
+
+// Groups [chunk.group_begin, group_end) of its matrix.
+void run_groups(const KernelTable& kernels, const Chunk& chunk, uint32_t group_end, uint32_t expert,
+                LinearArgs args) {
   const Weight& w = *chunk.weight;
   args.n_in = w.n_in;
   args.n_out = w.n_out;
@@ -27,8 +31,26 @@ void run_chunk(const KernelTable& kernels, const Chunk& chunk, uint32_t expert, 
   args.scale = w.scale;
   args.group_bytes = w.group_bytes;
   args.group_begin = chunk.group_begin;
-  args.group_end = chunk.group_end;
+  args.group_end = group_end;
   kernels.linear[static_cast<size_t>(*w.packing)](args);
+}
+
+}  // namespace
+
+uint32_t chunks_a_claim(uint32_t n_chunks, uint32_t n_rows, uint32_t n_threads) {
+  if (n_rows <= 8) return std::max(1u, n_chunks / (4 * n_threads));
+  constexpr uint32_t kMost = 4;
+  return std::clamp(n_chunks / (8 * n_threads), 1u, kMost);
+}
+
+void run_chunks(const KernelTable& kernels, std::span<const Chunk> chunks, uint32_t expert,
+                const LinearArgs& args) {
+  while (!chunks.empty()) {
+    size_t n = 1;
+    while (n < chunks.size() && chunks[n].weight == chunks[0].weight) ++n;
+    run_groups(kernels, chunks[0], chunks[n - 1].group_end, expert, args);
+    chunks = chunks.subspan(n);
+  }
 }
 
 }  // namespace tempo9::cpu

@@ -1,6 +1,7 @@
 // Products with packed weights, cut into chunks that threads take.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "cpu/kernels.h"
@@ -18,8 +19,15 @@ struct Chunk {
 // out (+)= [W0 x | W1 x ...]. With experts: each of them has all these chunks.
 std::vector<Chunk> plan_chunks(const std::vector<const Weight*>& matrices);
 
-// Computes a chunk's columns of the given expert (0 where there is but one matrix). args: n_rows,
-// x, out of column 0, bias of column 0, add; scratch of this thread alone (linear_scratch_bytes).
-void run_chunk(const KernelTable& kernels, const Chunk& chunk, uint32_t expert, LinearArgs args);
+// Chunks that a thread takes at a time. Few rows: long runs, so that each thread streams; a few per
+// thread, so that a late thread holds little back. Many rows: neighbours, so that the weights of
+// one are fetched while the one before it is multiplied.
+uint32_t chunks_a_claim(uint32_t n_chunks, uint32_t n_rows, uint32_t n_threads);
+
+// Computes the columns of neighbouring chunks, of the given expert (0 where there is but one
+// matrix). args: n_rows, x, out of column 0, bias of column 0, add; scratch of this thread alone
+// (linear_scratch_bytes).
+void run_chunks(const KernelTable& kernels, std::span<const Chunk> chunks, uint32_t expert,
+                const LinearArgs& args);
 
 }  // namespace tempo9::cpu

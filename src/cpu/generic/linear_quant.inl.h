@@ -37,6 +37,7 @@ template <class Format>
 struct DirectSource {
   using F = DecodedAs<Format>;
   const uint8_t* group;
+  T9_INLINE void before_tile() const {}
   struct Block {
     DecodedBlock d;
     T9_INLINE U8 w(int j, int) const { return d.w[j]; }
@@ -56,6 +57,23 @@ struct DirectSource {
   }
 };
 
+// The packed weights of the panel after this one. Tiles read nothing from memory, so some of it is
+// fetched in front of each of them: with few tiles a panel, waiting for it would take longer than
+// decoding.
+struct NextPanel {
+  const uint8_t* packed;  // of its first group
+  size_t group_bytes, n_bytes, bytes_a_tile;
+  size_t at = 0;
+  T9_INLINE void fetch_some() {
+    const size_t end = at + bytes_a_tile < n_bytes ? at + bytes_a_tile : n_bytes;
+    for (; at < end; at += 64) {
+#pragma GCC unroll 4
+      for (size_t g = 0; g < kTileGroups; ++g)
+        __builtin_prefetch(packed + g * group_bytes + at, 0, 2);
+    }
+  }
+};
+
 // Reads blocks decoded beforehand: for many rows, the decoding is paid once and shared.
 // Per block: [8][kGroups][64] weights, then f32 [kGroups][16] each of the scales and the minima
 // that the format has.
@@ -67,6 +85,8 @@ struct PanelSource {
   static constexpr size_t kBlockBytes = kGroups * (8 + kFloats) * 64;
   static_assert(kBlockBytes * kPanelBlocks <= kPanelBytes);
   const uint8_t* panel;
+  NextPanel* next;
+  T9_INLINE void before_tile() const { next->fetch_some(); }
   struct Block {
     const uint8_t* p;
     T9_INLINE U8 w(int j, int g) const { return load_bytes(p + 64 * (kGroups * j + g)); }
@@ -257,12 +277,25 @@ static void linear_tile(const Source& source, const LinearArgs& args, Span span,
 template <class Source, int kRows, int kGroups>
 static void linear_rows(const Source& source, const LinearArgs& args, Span span, float* partial,
                         uint32_t row0, uint32_t group) {
-  for (; row0 + kRows <= args.n_rows; row0 += kRows)
+  for (; row0 + kRows <= args.n_rows; row0 += kRows) {
+    source.before_tile();
     linear_tile<Source, kRows, kGroups>(source, args, span, partial, row0, group);
+  }
   if constexpr (kRows > 1) {
     if (row0 < args.n_rows)
       linear_rows<Source, kRows - 1, kGroups>(source, args, span, partial, row0, group);
   }
+}
+
+template <class Format>
+static NextPanel next_panel(const LinearArgs& args, Span span, uint32_t group) {
+  const size_t n_bytes =
+      group + kTileGroups > args.group_end
+          ? 0
+          : Format::kBytes * ((span.end - span.begin + Format::kBlocks - 1) / Format::kBlocks);
+  const size_t n_tiles = (args.n_rows + kTileRows - 1) / kTileRows;
+  return {args.weights + args.group_bytes * group + Format::kBytes * (span.begin / Format::kBlocks),
+          args.group_bytes, n_bytes, (n_bytes / n_tiles + 64) / 64 * 64};
 }
 
 template <class Format>
@@ -274,11 +307,16 @@ static void linear_quant(const LinearArgs& args) {
   float* partial = reinterpret_cast<float*>(panel + kPanelBytes);
   uint32_t group = args.group_begin;
   if (args.n_rows > 2 * kDirectRows) {
+    const auto span_from = [&](uint32_t begin) {
+      return Span{begin, begin + kPanelBlocks < n_blocks ? begin + kPanelBlocks : n_blocks};
+    };
     for (; group + kTileGroups <= args.group_end; group += kTileGroups) {
-      for (uint32_t begin = 0; begin < n_blocks; begin += kPanelBlocks) {
-        const Span span{begin, begin + kPanelBlocks < n_blocks ? begin + kPanelBlocks : n_blocks};
+      for (Span span = span_from(0); span.begin < n_blocks; span = span_from(span.end)) {
         decode_panel<Format, kTileGroups>(args, span, group, panel);
-        linear_rows<Panel, kTileRows, kTileGroups>({panel}, args, span, partial, 0, group);
+        NextPanel next = next_panel<Format>(
+            args, span_from(span.end < n_blocks ? span.end : 0),
+            span.end < n_blocks ? group : group + static_cast<uint32_t>(kTileGroups));
+        linear_rows<Panel, kTileRows, kTileGroups>({panel, &next}, args, span, partial, 0, group);
       }
     }
   }
