@@ -341,7 +341,7 @@ QUANT_CASES = [
            layers="M-*M", E=192, F=256, H=3, K=1, V=304, mamba=Mamba(6, 32, 32, groups=2)),
     _quant("quant_nemotron_h_moe_q8_0", {"*": "Q8_0"}, arch="nemotron_h_moe", hf_class="NemotronHForCausalLM", n_layers=4,
            layers="ME*E", E=192, F=64, H=3, K=1, V=304, mamba=Mamba(6, 32, 32, groups=2),
-           experts=Experts(8, 3, 64, shared=96, groups=(1, 1), scale=2.5)),
+           experts=Experts(6, 4, 64, shared=96, groups=(1, 1), scale=1.2)),
     _quant("quant_qwen3next_q8_0", {"*": "Q8_0"}, arch="qwen3next", hf_class="Qwen3NextForCausalLM", n_layers=3,
            layers="DD*", E=192, rope_dims=16, qk_norm=True, eps=1e-6, rope_base=1e7, delta=Delta(2, 4, 32),
            experts=Experts(8, 3, 64, shared=96)),
