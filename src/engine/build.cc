@@ -134,8 +134,19 @@ uint64_t memory_cap(const EngineOptions& options) {
   return options.memory_bytes > 0 ? options.memory_bytes : default_memory();
 }
 
+// No op reads them, so they stand in memory as in the file.
+uint64_t draft_bytes(const ops::Program& program) {
+  uint64_t total = 0;
+  for (const ops::DraftLayer& layer : program.draft_layers) {
+    for (const ops::MatrixId id : layer.matrices)
+      total += program.matrices[static_cast<size_t>(id.index)].data.size();
+  }
+  return total;
+}
+
 MemoryNeed memory_need(const ops::Program& program, ops::KvType kv_type, uint32_t step_tokens) {
   return {.weight_bytes = cpu::packed_weight_bytes(program),
+          .draft_bytes = draft_bytes(program),
           .cache = {.classes = page_classes(program, kv_type),
                     .step_tokens = step_tokens,
                     .state_bytes = cpu::state_bytes(program)}};

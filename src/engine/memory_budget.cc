@@ -38,9 +38,13 @@ uint32_t MemoryBudget::n_requests() const {
 }
 
 std::string MemoryBudget::sum() const {
-  return fmt::format("weights {} MiB + KV cache of {} tokens {} MiB + working set {} MiB = {} MiB",
-                     mib(need.weight_bytes), length, mib(kv::sequence_bytes(need.cache, length)),
-                     mib(kWorkingBytes), mib(needed()));
+  const std::string drafts =
+      need.draft_bytes == 0 ? std::string()
+                            : fmt::format(" ({} MiB of them for drafts)", mib(need.draft_bytes));
+  return fmt::format(
+      "weights {} MiB{} + KV cache of {} tokens {} MiB + working set {} MiB = {} MiB",
+      mib(need.weight_bytes), drafts, length, mib(kv::sequence_bytes(need.cache, length)),
+      mib(kWorkingBytes), mib(needed()));
 }
 
 std::string MemoryBudget::room_text() const {

@@ -21,6 +21,7 @@ inline constexpr uint32_t kUsefulLength = 512;
 
 struct MemoryNeed {
   uint64_t weight_bytes = 0;  // packed
+  uint64_t draft_bytes = 0;   // of them those of layers for drafts
   kv::CacheOptions cache;     // classes and step_tokens
 
   uint64_t fixed_bytes() const { return weight_bytes + kWorkingBytes; }
@@ -55,7 +56,8 @@ struct MemoryBudget {
   // Requests of length that have room at once.
   uint32_t n_requests() const;
 
-  // "weights 379 MiB + KV cache of 32768 tokens 402 MiB + working set 256 MiB = 1037 MiB"
+  // "weights 379 MiB (40 MiB of them for drafts) + KV cache of 32768 tokens 402 MiB + working set
+  // 256 MiB = 1037 MiB"
   std::string sum() const;
   // "4000 MiB are free", "--memory allows 512 MiB": what room() is.
   std::string room_text() const;

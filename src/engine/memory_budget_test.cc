@@ -26,6 +26,10 @@ TEST(MemoryBudget, AddsUp) {
             "weights 100 MiB + KV cache of 3200 tokens 100 MiB + working set 256 MiB = 456 MiB");
   EXPECT_TRUE(b.fits());
   EXPECT_EQ(b.n_requests(), 6u);  // 1000 - 356 = 644
+  MemoryBudget with_drafts = b;
+  with_drafts.need.draft_bytes = 30 * kMiB;
+  EXPECT_EQ(with_drafts.needed(), b.needed());
+  EXPECT_EQ(with_drafts.sum().substr(0, 46), "weights 100 MiB (30 MiB of them for drafts) + ");
   EXPECT_EQ(b.longest(), 3200u);
   EXPECT_TRUE(budget(3200, 456).fits());
   EXPECT_FALSE(budget(3200, 455).fits());

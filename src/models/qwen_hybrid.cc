@@ -1,9 +1,6 @@
 // Qwen3-Next (qwen3next) and Qwen3.5 (qwen35, qwen35moe; text): Gated DeltaNet layers, and at fixed
 // intervals one of attention whose output is gated. Sources: transformers' Qwen3NextForCausalLM,
 // Qwen3_5ForCausalLM, Qwen3_5MoeForCausalLM. Norm weights in the file already hold 1 + w.
-//
-// Layers for drafts (nextn) stand behind the others in the file. They change no output, and are
-// left out here.
 #include "models/blocks/decoder.h"
 
 namespace tempo9::models {
@@ -35,23 +32,13 @@ Result<std::vector<bool>> read_recurrent(const Reader& reader, uint32_t n_layers
 
 Status record_qwen_hybrid(Reader& reader, ops::Program& program) {
   const Config& c = reader.config();
-  T9_TRY(const uint64_t n_drafts, reader.file().get_uint(reader.key("nextn_predict_layers"), 0));
-  if (n_drafts >= c.n_layers) {
-    return make_error(ErrorCode::kCorrupt, "{}: {} is {} of {} layers, expected fewer",
-                      reader.file().path(), reader.key("nextn_predict_layers"), n_drafts,
-                      c.n_layers);
-  }
-  const uint32_t n_layers = c.n_layers - static_cast<uint32_t>(n_drafts);
-  for (uint32_t i = n_layers; i < c.n_layers; ++i) reader.leave_out_layer(i);
-
   T9_TRY(auto rope, read_rope(reader, {.base = c.rope_base, .n_dims = c.rope_dims, .neox = true}));
   program.ropes.push_back(std::move(rope));
   DecoderSpec spec = plain_decoder(c);
-  spec.layers.resize(n_layers);
   spec.attention_gate = true;
   spec.mlp_norm = "post_attention_norm.weight";
-  T9_TRY(const auto recurrent, read_recurrent(reader, n_layers));
-  for (uint32_t i = 0; i < n_layers; ++i) {
+  T9_TRY(const auto recurrent, read_recurrent(reader, c.n_layers));
+  for (uint32_t i = 0; i < c.n_layers; ++i) {
     if (recurrent[i]) spec.layers[i].mixer = gated_delta_block;
   }
   return record_decoder(reader, program, spec);

@@ -1,6 +1,6 @@
 #include <fmt/ranges.h>
 
-#include "models/blocks/reader.h"
+#include "models/blocks/decoder.h"
 #include "models/models.h"
 
 namespace tempo9::models {
@@ -38,6 +38,8 @@ Result<ops::Program> build_program(const gguf::File& file, uint32_t max_length) 
     T9_TRY(const uint32_t declared, context_length(file));
     T9_TRY(Reader reader,
            Reader::create(file, architecture, max_length > 0 ? max_length : declared));
+    // First: a recorder ends with refusing tensors that nobody has read.
+    T9_TRY(keep_draft_layers(reader, program));
     T9_TRY(entry.record(reader, program));
     return program;
   }

@@ -195,10 +195,12 @@ TestWriter tiny_qwen35() {
   f32_matrix(w, "blk.0.ffn_up.weight", 8, 12);
   f32_matrix(w, "blk.0.ffn_down.weight", 12, 8);
   f32_matrix(w, "blk.1.nextn.eh_proj.weight", 16, 8);
+  w.f32("blk.1.nextn.enorm.weight", 8).f32("blk.1.nextn.hnorm.weight", 8);
+  f32_matrix(w, "blk.1.attn_q.weight", 8, 16);
   return w;
 }
 
-TEST(BuildProgram, LeavesOutLayersForDraftsOnly) {
+TEST(BuildProgram, KeepsLayersForDraftsApart) {
   const auto program = build(tiny_qwen35());
   ASSERT_TRUE(program) << program.error().message;
   EXPECT_EQ(program->kv_layers.size(), 1u);
@@ -206,7 +208,29 @@ TEST(BuildProgram, LeavesOutLayersForDraftsOnly) {
                 program->ops,
                 [](const ops::Op& op) { return std::holds_alternative<ops::SigmoidGate>(op); }),
             1);
+  ASSERT_EQ(program->draft_layers.size(), 1u);
+  const ops::DraftLayer& kept = program->draft_layers[0];
+  ASSERT_EQ(kept.matrices.size(), 2u);
+  const auto& joint = program->matrices[static_cast<size_t>(kept.matrices[0].index)];
+  EXPECT_EQ(joint.name, "blk.1.nextn.eh_proj.weight");
+  EXPECT_EQ(joint.data.size(), 4u * 16 * 8);
+  ASSERT_EQ(kept.vectors.size(), 2u);
+  EXPECT_EQ(kept.vectors[1].first, "blk.1.nextn.hnorm.weight");
+}
+
+TEST(BuildProgram, LayersForDraftsMayBeMissingButNotInPart) {
   TestWriter w = tiny_qwen35();
+  std::erase_if(w.tensors, [](const auto& t) { return t.name.starts_with("blk.1."); });
+  const auto stripped = build(w);
+  ASSERT_TRUE(stripped) << stripped.error().message;
+  EXPECT_TRUE(stripped->draft_layers.empty());
+  w = tiny_qwen35();
+  remove_tensor(w, "blk.1.nextn.hnorm.weight");
+  const auto in_part = build(w);
+  ASSERT_FALSE(in_part);
+  EXPECT_NE(in_part.error().message.find("blk.1.nextn.hnorm.weight is missing"), std::string::npos)
+      << in_part.error().message;
+  w = tiny_qwen35();
   f32_matrix(w, "blk.0.nextn.eh_proj.weight", 16, 8);
   const auto refused = build(w);
   ASSERT_FALSE(refused);

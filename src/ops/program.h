@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -275,6 +276,13 @@ struct Product {
 };
 std::optional<Product> product_of(const Op& op);  // none: no weights
 
+// A layer that predicts one token more than the program does (multi-token prediction). No op reads
+// its weights yet: they are loaded, for drafts, and change nothing. GGUF's names.
+struct DraftLayer {
+  std::vector<MatrixId> matrices;
+  std::vector<std::pair<std::string, VectorId>> vectors;
+};
+
 struct Program {
   std::vector<Matrix> matrices;
   std::vector<std::vector<float>> vectors;
@@ -284,6 +292,7 @@ struct Program {
   std::vector<uint32_t> widths;       // of each activation tensor
   std::vector<uint32_t> n_slots;      // of each; 0: the row is one part
   std::vector<Op> ops;
+  std::vector<DraftLayer> draft_layers;
   uint32_t n_vocab = 0;  // rows of the head; 0: no logits
 
   // Recording. Each returns the op's output; shapes are checked here, once (T9_CHECK: models check

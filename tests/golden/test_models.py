@@ -13,7 +13,9 @@ name. Bounds:
 
 import json
 import math
+import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +27,8 @@ sys.path.insert(0, str(ROOT / "tools/golden"))
 from embedders import EMBEDDERS  # noqa: E402
 from models_cases import CASES, F32_CASES, QUANT_CASES  # noqa: E402
 from models_gguf import cached, file_hash  # noqa: E402
-from models_server import ISA_FLAGS, Server, kernel_tables, machine_runs, model_tables  # noqa: E402
+from models_server import ISA_FLAGS, Server, binary, kernel_tables, machine_runs, model_tables  # noqa: E402
+from models_weights import draft_shapes  # noqa: E402
 
 DATA = ROOT / "tests/data/models"
 RMS_FACTOR = 1.5
@@ -165,6 +168,23 @@ def test_quantised(case, isa, best, folder, record_property):
         record_property("sim_rms", sim_rms)
         assert rms <= RMS_FACTOR * sim_rms, f"rms {rms:.4f}, simulated {sim_rms:.4f}"
         assert largest <= MAX_FACTOR * sim_max, f"largest {largest:.4f}, simulated {sim_max:.4f}"
+
+
+@pytest.mark.parametrize("name", ["qwen3next", "qwen35", "qwen35moe", "glm4moe", "nemotron_h_moe", "nemotron_h_moe_latent"])
+def test_layers_for_drafts_change_nothing(name, folder, tmp_path):
+    """They are loaded, and the same bits come out as from the file without them."""
+    case, replies = CASES[name], []
+    prompt = Reference(case)("ids", 200).tolist()[:200]
+    drafted = cached(replace(case, drafts=1), tmp_path)
+    for path in (cached(case, folder), drafted):
+        with Server(path, threads=2) as server:
+            replies.append(server.complete(prompt, echo=True, logprobs=N_TOP, max_tokens=8)["choices"])
+    assert replies[0] == replies[1]
+    done = subprocess.run([binary(), "doctor", drafted, "--json"], capture_output=True, text=True, timeout=60, check=False)
+    details = next(check for check in json.loads(done.stdout)["checks"] if check["name"] == "model")["details"]
+    shapes = draft_shapes(case, case.n_layers).values()
+    held = sum(math.prod(shape) for shape in shapes if math.prod(shape[:-1]) > 1)  # a single row is a vector
+    assert details["draft_bytes"] == 4 * held
 
 
 def test_every_case_has_a_reference_and_every_reference_a_case():

@@ -84,6 +84,7 @@ class Case:
     delta: Delta | None = None
     latent: int = 0  # experts see this many numbers of each row
     taps: int = 0  # of a short convolution
+    drafts: int = 0  # layers behind the others, which predict tokens further ahead
     pooling: int = 0  # pooling_type as stored: 1 mean, 2 cls, 3 last; 0: key absent
     types: dict = field(default_factory=dict)  # tensor role -> GGML type name; "*" is the default
     prompt_lengths: tuple = PROMPT_LENGTHS
@@ -108,7 +109,7 @@ class Case:
 
     def kind(self, layer: int) -> str:
         """A layer's letter."""
-        return self.layers[layer] if self.layers else "*"
+        return self.layers[layer] if self.layers and layer < self.n_layers else "*"
 
     def has_experts(self, layer: int) -> bool:
         if self.arch.startswith("nemotron_h"):
@@ -338,6 +339,14 @@ QUANT_CASES = [
            experts=Experts(6, 3, 160)),
     _quant("quant_nemotron_h_q8_0", {"*": "Q8_0"}, arch="nemotron_h", hf_class="NemotronHForCausalLM", n_layers=4,
            layers="M-*M", E=192, F=256, H=3, K=1, V=304, mamba=Mamba(6, 32, 32, groups=2)),
+    _quant("quant_nemotron_h_moe_q8_0", {"*": "Q8_0"}, arch="nemotron_h_moe", hf_class="NemotronHForCausalLM", n_layers=4,
+           layers="ME*E", E=192, F=64, H=3, K=1, V=304, mamba=Mamba(6, 32, 32, groups=2),
+           experts=Experts(6, 4, 64, shared=96, groups=(1, 1), scale=1.2)),
+    _quant("quant_qwen3next_q8_0", {"*": "Q8_0"}, arch="qwen3next", hf_class="Qwen3NextForCausalLM", n_layers=3,
+           layers="DD*", E=192, rope_dims=16, qk_norm=True, eps=1e-6, rope_base=1e7, delta=Delta(2, 4, 32),
+           experts=Experts(8, 3, 64, shared=96)),
+    _quant("quant_qwen35_q8_0", {"*": "Q8_0"}, arch="qwen35", hf_class="Qwen3_5ForCausalLM", n_layers=3, layers="DD*",
+           E=192, F=256, rope_dims=16, qk_norm=True, eps=1e-6, rope_base=1e7, delta=Delta(2, 4, 32)),
     _quant("quant_granitehybrid_q4_k", {"*": "Q4_K", "output": "Q6_K"}, arch="granitehybrid",
            hf_class="GraniteMoeHybridForCausalLM", n_layers=3, layers="M*M", multipliers=GRANITE, E=256, F=256, V=304,
            mamba=Mamba(8, 64, 32), experts=Experts(6, 2, 256, shared=256)),

@@ -78,9 +78,11 @@ def _add_hyperparameters(w: gguf.GGUFWriter, case: Case) -> None:
     w.add_name(case.name)
     w.add_context_length(case.context)
     w.add_embedding_length(case.E)
-    w.add_block_count(case.n_layers)
+    w.add_block_count(case.n_layers + case.drafts)
+    if case.drafts:
+        w.add_nextn_predict_layers(case.drafts)
     # Arrays in hybrids: a feed-forward length or KV heads of 0 say what a layer lacks.
-    kinds = case.layers
+    kinds = case.layers and case.layers + "*" * case.drafts
     alone = case.arch.startswith("nemotron_h")  # a mixer or an MLP
     if case.arch != "qwen35moe":
         w.add_feed_forward_length([case.F if k in "-E" else 0 for k in kinds] if alone else case.F)
@@ -137,7 +139,7 @@ def _add_hyperparameters(w: gguf.GGUFWriter, case: Case) -> None:
         w.add_ssm_group_count(d.key_heads)
         w.add_ssm_time_step_rank(d.value_heads)
         w.add_ssm_inner_size(d.value_heads * d.S)
-        w.add_array(f"{case.arch}.attention.recurrent_layers", [k == "D" for k in case.layers])
+        w.add_array(f"{case.arch}.attention.recurrent_layers", [k == "D" for k in kinds])
         w.add_full_attention_interval(4)  # the flags win
         if case.arch != "qwen3next":
             w.add_rope_dimension_sections(mrope_sections(case) + [0])

@@ -339,7 +339,10 @@ def _simulated_experts(module):
         for slot in range(index.shape[1]):
             for expert in index[:, slot].unique():
                 rows = torch.where(index[:, slot] == expert)[0]
-                if hasattr(module, "gate_up_proj_bias"):
+                if not hasattr(module, "gate_up_proj"):  # Nemotron-H's have no gate
+                    inner = quantise_activations(module.act_fn(hidden[rows] @ module.up_proj[expert].T))
+                    result = inner @ module.down_proj[expert].T
+                elif hasattr(module, "gate_up_proj_bias"):
                     both = hidden[rows] @ module.gate_up_proj[expert] + module.gate_up_proj_bias[expert]
                     inner = quantise_activations(module._apply_gate(both))
                     result = inner @ module.down_proj[expert] + module.down_proj_bias[expert]
@@ -353,9 +356,9 @@ def _simulated_experts(module):
 
 
 def simulate_int8(model) -> None:
-    """Puts quantise_activations in front of every linear, the head included; routers have none."""
+    """Puts quantise_activations in front of every linear, the head included; routers and gates of one column have none."""
     for module in model.modules():
-        if isinstance(module, torch.nn.Linear):
+        if isinstance(module, torch.nn.Linear) and module.out_features > 1:
             module.register_forward_pre_hook(lambda _, args: (quantise_activations(args[0]),))
         if type(module).__name__.endswith("Experts"):
             module.forward = _simulated_experts(module)

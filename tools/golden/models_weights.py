@@ -98,6 +98,20 @@ def hybrid_shapes(case: Case, layer: int) -> dict[str, tuple[int, ...]]:
     return mixers[case.kind(layer)]
 
 
+def draft_shapes(case: Case, layer: int) -> dict[str, tuple[int, ...]]:
+    """A layer for drafts: attention and MLP or experts, also where the other layers have one of the two, and what joins
+    the next token's embedding with the last hidden state."""
+    shapes = matrix_shapes(case, layer)
+    if case.arch.startswith("nemotron_h"):
+        shapes |= matrix_shapes(case, case.layers.index("E"))
+    return shapes | {"nextn.eh_proj": (case.E, 2 * case.E)}
+
+
+def draft_norms(case: Case, layer: int) -> dict[str, int]:
+    joint = {f"nextn.{name}": case.E for name in ("enorm", "hnorm", "shared_head_norm")}
+    return vector_shapes(case, layer) | {"post_attention_norm": case.E} | joint
+
+
 def mlp_norm(case: Case) -> str:
     """The norm in front of the MLP: its name is another family's norm behind attention."""
     return "post_attention_norm" if case.arch in ("glm4moe", "gpt-oss") or case.delta else "ffn_norm"
@@ -201,10 +215,13 @@ def float_tensors(case: Case) -> dict[str, np.ndarray]:
     if not case.tied:
         matrix("output", "output", (case.V, case.E))
     out[f"{final_norm(case)}.weight"] = norm_weight(case, final_norm(case), case.E)
-    for i in range(case.n_layers):
-        for role, n in vector_shapes(case, i).items():
+    for i in range(case.n_layers + case.drafts):
+        norms, shapes = vector_shapes, matrix_shapes
+        if i >= case.n_layers:
+            norms, shapes = draft_norms, draft_shapes
+        for role, n in norms(case, i).items():
             out[f"blk.{i}.{role}.weight"] = norm_weight(case, f"blk.{i}.{role}", n)
-        for role, shape in matrix_shapes(case, i).items():
+        for role, shape in shapes(case, i).items():
             matrix(f"blk.{i}.{role}", role, shape)
             if has_bias(case, role):
                 bias(f"blk.{i}.{role}", shape[:-1])

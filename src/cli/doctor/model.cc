@@ -118,6 +118,7 @@ Check check_model(const FoundModel& model, const engine::EngineOptions& options)
   const uint32_t n_requests = budget->fits() ? budget->n_requests() : 0;
   check.found += fmt::format(": {}; {}", budget->sum(), budget->room_text());
   check.details.update({{"weight_bytes", budget->need.weight_bytes},
+                        {"draft_bytes", budget->need.draft_bytes},
                         {"kv_bytes", budget->needed() - budget->need.fixed_bytes()},
                         {"kv_type", options.kv_type},
                         {"working_bytes", engine::kWorkingBytes},

@@ -36,6 +36,10 @@ struct Embeddings {
 };
 Result<Embeddings> add_embeddings(const Reader& reader, ops::Program& program);
 
+// The weights of the file's layers for drafts, into Program::draft_layers. Errors: as
+// Reader::matrix; kCorrupt too when a layer lacks what joins embedding and hidden state.
+Status keep_draft_layers(const Reader& reader, ops::Program& program);
+
 struct AttentionSpec {
   uint32_t layer = 0;
   uint32_t rope = 0;  // index into Program::ropes

@@ -41,6 +41,14 @@ Result<Reader> Reader::create(const gguf::File& file, const std::string& archite
   c.architecture = architecture;
   c.max_length = max_length;
   T9_TRY(c.n_layers, bounded(file, reader.key("block_count"), 1, 4096));
+  const std::string drafts = reader.key("nextn_predict_layers");
+  T9_TRY(const uint64_t n_drafts, file.get_uint(drafts, 0));
+  if (n_drafts >= c.n_layers) {
+    return make_error(ErrorCode::kCorrupt, "{}: {} is {} of {} layers, expected fewer", file.path(),
+                      drafts, n_drafts, c.n_layers);
+  }
+  c.n_draft_layers = static_cast<uint32_t>(n_drafts);
+  c.n_layers -= c.n_draft_layers;
   T9_TRY(c.hidden_size, bounded(file, reader.key("embedding_length"), 1, 1u << 20));
   T9_TRY(c.n_heads, per_layer(file, reader.key("attention.head_count"), c.n_layers, 0, 1, 4096));
   T9_TRY(c.n_kv_heads,
@@ -155,12 +163,6 @@ Result<std::optional<std::vector<float>>> Reader::optional_vector(const std::str
 
 Result<uint32_t> Reader::size(std::string_view name, uint64_t low, uint64_t high) const {
   return bounded(*file_, key(name), low, high);
-}
-
-void Reader::leave_out_layer(uint32_t layer) const {
-  const std::string prefix = layer_name(layer, "");
-  for (const gguf::Tensor& tensor : file_->tensors())
-    if (tensor.name.starts_with(prefix)) used_.push_back(&tensor);
 }
 
 Status Reader::check_all_used() const {

@@ -16,7 +16,8 @@ namespace tempo9::models {
 // What every decoder has (docs/adding/architecture.md). Names are transformers'.
 struct Config {
   std::string architecture;
-  uint32_t n_layers = 0;
+  uint32_t n_layers = 0;        // without the following
+  uint32_t n_draft_layers = 0;  // behind the others in the file (nextn_predict_layers)
   uint32_t hidden_size = 0;
   uint32_t n_vocab = 0;
   float norm_eps = 0;
@@ -58,9 +59,6 @@ class Reader {
   Result<std::vector<float>> vector(const std::string& name, uint32_t n, uint32_t rows = 1) const;
   Result<std::optional<std::vector<float>>> optional_vector(const std::string& name,
                                                             uint32_t n) const;
-
-  // A layer's tensors are not read, and that is as it should be.
-  void leave_out_layer(uint32_t layer) const;
 
   // Refuses every tensor that no call above asked for: a graph that silently ignores weights
   // answers wrongly.
