@@ -47,8 +47,8 @@ class Reader {
   static std::string layer_name(uint32_t layer, std::string_view name);
   bool has(const std::string& name) const { return file_->find_tensor(name) != nullptr; }
 
-  // A weight matrix [n_in, n_out], with the X.scale that may stand beside X.weight. Errors:
-  // kCorrupt if missing or of another shape.
+  // A weight matrix [n_in, n_out], with the X.scale that may stand beside X.weight (if it has n_in
+  // numbers, it is for another to read). Errors: kCorrupt if missing or of another shape.
   // With n_experts above 1: [n_in, n_out, n_experts].
   Result<ops::Matrix> matrix(const std::string& name, uint32_t n_in, uint32_t n_out,
                              uint32_t n_experts = 1) const;
@@ -59,8 +59,9 @@ class Reader {
   Result<std::optional<std::vector<float>>> optional_vector(const std::string& name,
                                                             uint32_t n) const;
 
-  // A layer's tensors are not read, and that is as it should be.
+  // A layer's tensors, or one, if it is there, are not read, and that is as it should be.
   void leave_out_layer(uint32_t layer) const;
+  void leave_out(const std::string& name) const;
 
   // Refuses every tensor that no call above asked for: a graph that silently ignores weights
   // answers wrongly.
