@@ -86,7 +86,8 @@ class CpuBackend final : public ops::Backend {
   void run(const ops::GatedActivation& op);
   void run(const ops::Gelu& op);
   void run(const ops::Route& op) {
-    experts_.route(op, vector(op.bias), tensor(op.logits), tensor(op.out), n_rows_);
+    experts_.route(op, vector(op.bias), vector(op.scales), tensor(op.logits), tensor(op.out),
+                   n_rows_);
   }
   void run(const ops::ExpertLinear& op);
   void run(const ops::ExpertSum& op) {
@@ -109,6 +110,7 @@ class CpuBackend final : public ops::Backend {
       quantize(out, r);
     });
   }
+  void run(const ops::Scale& op);
   void run(const ops::SelectRows& op);
   void run(const ops::Head& op);
 
@@ -298,8 +300,10 @@ void CpuBackend::run(const ops::Embed& op) {
 
 void CpuBackend::run(const ops::RmsNorm& op) {
   const Activation& in = tensor(op.in);
+  const auto n = static_cast<uint32_t>(program_.vectors[at(op.weight)].size());
   each_row(in, tensor(op.out), [&](float* x, float* y) {
-    kernels_.rms_norm(x, vector(op.weight), in.width, op.eps, y, op.add);
+    for (uint32_t i = 0; i < in.width; i += n)
+      kernels_.rms_norm(x + i, vector(op.weight), n, op.eps, y + i, op.add);
   });
 }
 
@@ -357,7 +361,8 @@ void CpuBackend::run(const ops::RopeAppend& op) {
   const auto n_pairs = static_cast<uint32_t>(program_.ropes[op.rope].inv_freq.size());
   const bool neox = program_.ropes[op.rope].neox;
   const auto append = kernels_.append_kv[static_cast<size_t>(kv_format_)];
-  const uint32_t n_rotated = op.n_heads + kv.n_kv_heads;
+  const uint32_t n_kv_heads = op.append ? kv.n_kv_heads : 0;
+  const uint32_t n_rotated = op.n_heads + n_kv_heads;
   pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
     for (uint32_t r = begin; r < end; ++r) {
       float* x = row(qkv, r);
@@ -373,11 +378,13 @@ void CpuBackend::run(const ops::RopeAppend& op) {
       const ops::BatchSequence& sequence = batch_->sequences[row_sequence_[r]];
       const ops::PageId page = sequence.pages[row_position_[r] / ops::kPageTokens];
       const float* k = x + size_t{op.n_heads} * kv.head_dim;
-      const float* v = k + size_t{kv.n_kv_heads} * kv.head_dim;
-      for (uint32_t head = 0; head < kv.n_kv_heads; ++head) {
+      float* values = x + size_t{n_rotated} * kv.head_dim;
+      for (uint32_t head = 0; head < n_kv_heads; ++head) {
         uint8_t* at_head = arena_.head(page, place, head);
-        append(k + size_t{head} * kv.head_dim, v + size_t{head} * kv.head_dim, kv.head_dim,
-               row_position_[r] % ops::kPageTokens, at_head, at_head + place.head.v_offset());
+        float* v = values + size_t{head} * kv.head_dim;
+        if (op.v_norm) kernels_.rms_norm(v, vector(op.v_norm), kv.head_dim, op.norm_eps, v, false);
+        append(k + size_t{head} * kv.head_dim, v, kv.head_dim, row_position_[r] % ops::kPageTokens,
+               at_head, at_head + place.head.v_offset());
       }
     }
   });
@@ -405,17 +412,31 @@ void CpuBackend::run(const ops::Gelu& op) {
 }
 
 void CpuBackend::run(const ops::GatedActivation& op) {
-  const Activation& out = tensor(op.out);
+  const Activation &in = tensor(op.in), &out = tensor(op.out);
+  const bool apart = op.up.index >= 0;
+  const Activation& up = apart ? tensor(op.up) : in;
+  const uint32_t column = apart ? op.up_column : out.width;
   const auto activate = op.kind == ops::Activation::kSilu       ? kernels_.silu_mul
                         : op.kind == ops::Activation::kGeluTanh ? kernels_.gelu_mul
                                                                 : kernels_.clamped_swiglu;
-  each_row(tensor(op.in), out,
-           [&](float* x, float* y) { activate(x, x + out.width, out.width, y); });
+  each_row(n_rows_ * std::max(1u, in.n_slots), [&](uint32_t r) {
+    activate(row(in, r), row(up, r) + column, out.width, row(out, r));
+    quantize(out, r);
+  });
 }
 
 void CpuBackend::run(const ops::ExpertLinear& op) {
   experts_.linear(chunks_[op_index_], vector(op.bias), tensor(op.in), tensor(op.routes),
                   tensor(op.out), n_rows_, scratch_.data(), scratch_bytes_);
+}
+
+void CpuBackend::run(const ops::Scale& op) {
+  const Activation& out = tensor(op.out);
+  each_row(n_rows_, [&](uint32_t r) {
+    float* x = row(out, r);
+    for (uint32_t i = 0; i < out.width; ++i) x[i] *= op.factor;
+    quantize(out, r);
+  });
 }
 
 void CpuBackend::run(const ops::SelectRows& op) {

@@ -59,8 +59,8 @@ Status Experts::load(const ops::Program& program, const std::vector<Weight>& wei
   return {};
 }
 
-void Experts::route(const ops::Route& op, const float* bias, const Activation& logits,
-                    const Activation& out, uint32_t n_rows) {
+void Experts::route(const ops::Route& op, const float* bias, const float* scales,
+                    const Activation& logits, const Activation& out, uint32_t n_rows) {
   RouteArgs args;
   args.n_experts = n_experts_ = logits.width;
   args.gating = op.gating;
@@ -77,6 +77,8 @@ void Experts::route(const ops::Route& op, const float* bias, const Activation& l
       one.logits = logits.data + size_t{r} * logits.width;
       one.out = out.data + size_t{r} * out.width;
       kernels_.route(one);
+      for (uint32_t i = 0; scales != nullptr && i < op.n_used; ++i)
+        one.out[i] *= scales[static_cast<size_t>(one.out[op.n_used + i])];
     }
   });
   places_.sort(out.data, n_rows, op.n_used, n_experts_);

@@ -42,7 +42,8 @@ class Experts {
   // Reserves what the program's expert ops need. Errors: kResourceExhausted.
   Status load(const ops::Program& program, const std::vector<Weight>& weights, uint32_t max_rows);
 
-  void route(const ops::Route& op, const float* bias, const Activation& logits,
+  // bias and scales: op's vectors, or null.
+  void route(const ops::Route& op, const float* bias, const float* scales, const Activation& logits,
              const Activation& out, uint32_t n_rows);
   // chunks: plan_chunks of op's matrices. bias: [n_experts, out.width] or null. scratch: of thread
   // t at scratch + scratch_bytes * t, linear_scratch_bytes of the most rows of a step.

@@ -141,8 +141,13 @@ struct ExpertsToy {
     const auto x = program.embed(matrix(kWidth, kVocab, DType::kF32), 2.0f);
     const auto h = program.rms_norm(x, ones, 1e-5f);
     const auto logits = program.linear(h, {matrix(kWidth, kExperts, DType::kF32)});
-    const auto routes = program.route(
-        {.logits = logits, .gating = ops::Gating::kSigmoid, .n_used = 3, .normalise = true});
+    std::vector<float> scales(kExperts);
+    for (uint32_t e = 0; e < kExperts; ++e) scales[e] = 0.6f + 0.1f * static_cast<float>(e);
+    const auto routes = program.route({.logits = logits,
+                                       .gating = ops::Gating::kSigmoid,
+                                       .n_used = 3,
+                                       .normalise = true,
+                                       .scales = program.add_vector(scales)});
     // Gate and up of different kinds, so that rows are wanted in both forms.
     const DType other = type == DType::kF32 ? DType::kF16 : type;
     const auto gate_up = program.expert_linear(

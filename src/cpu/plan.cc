@@ -29,6 +29,11 @@ std::vector<Lifetime> lifetimes(const ops::Program& program) {
             [&](const ops::Embed& op) { touch(op.out); },
             [&](const ops::RopeAppend& op) { touch(op.qkv); },
             [&](const ops::Head& op) { touch(op.in); },
+            [&](const ops::Scale& op) { touch(op.out); },
+            [&](const ops::GatedActivation& op) {
+              touch(op.in), touch(op.out);
+              if (op.up.index >= 0) touch(op.up);
+            },
             [&](const ops::Attention& op) { touch(op.qkv), touch(op.out); },
             [&](const ops::Route& op) { touch(op.logits), touch(op.out); },
             [&](const ops::ExpertLinear& op) { touch(op.in), touch(op.routes), touch(op.out); },

@@ -47,7 +47,7 @@ void run_chunks(const KernelTable& kernels, std::span<const Chunk> chunks, uint3
                 const LinearArgs& args) {
   while (!chunks.empty()) {
     size_t n = 1;
-    while (n < chunks.size() && chunks[n].weight == chunks[0].weight) ++n;
+    while (n < chunks.size() && chunks[n].follows(chunks[n - 1])) ++n;
     run_groups(kernels, chunks[0], chunks[n - 1].group_end, expert, args);
     chunks = chunks.subspan(n);
   }

@@ -14,6 +14,11 @@ struct Chunk {
   const Weight* weight;
   uint32_t group_begin, group_end;
   uint32_t first_column;  // of the matrix in the product's output
+
+  bool follows(const Chunk& other) const {
+    return weight == other.weight && group_begin == other.group_end &&
+           first_column == other.first_column;
+  }
 };
 
 // out (+)= [W0 x | W1 x ...]. With experts: each of them has all these chunks.

@@ -33,6 +33,7 @@ struct PartName {
   std::string operator()(const ops::Mamba2Scan&) const { return "selective scan"; }
   std::string operator()(const ops::GatedNorm&) const { return "norm"; }
   std::string operator()(const ops::SigmoidGate&) const { return "gate"; }
+  std::string operator()(const ops::Scale&) const { return "scale"; }
   std::string operator()(const ops::SelectRows&) const { return "choice of rows"; }
   std::string operator()(const ops::Head&) const { return "head"; }
 

@@ -302,6 +302,116 @@ TEST(BuildProgram, RefusesMamba2SizesThatCannotBe) {
       << program.error().message;
 }
 
+// Gemma 4: layer 0 with a window, heads of 4; layer 1 without, a head of 8 whose keys are its
+// values; layers 2 and 3 read those of 0 and 1, though the file has keys for the former.
+TestWriter tiny_gemma4() {
+  TestWriter w;
+  w.string("general.architecture", "gemma4")
+      .u32("gemma4.block_count", 4)
+      .u32("gemma4.context_length", 64)
+      .u32("gemma4.embedding_length", 8)
+      .u32("gemma4.feed_forward_length", 12)
+      .u32("gemma4.attention.head_count", 2)
+      .u32("gemma4.attention.head_count_kv", 1)
+      .u32("gemma4.attention.key_length", 8)
+      .u32("gemma4.attention.value_length", 8)
+      .u32("gemma4.attention.key_length_swa", 4)
+      .u32("gemma4.attention.value_length_swa", 4)
+      .u32("gemma4.attention.sliding_window", 20)
+      .u32("gemma4.attention.sliding_window_pattern", 2)
+      .u32("gemma4.attention.shared_kv_layers", 2)
+      .u32("gemma4.embedding_length_per_layer_input", 3);
+  f32_key(w, "gemma4.attention.layer_norm_rms_epsilon", 1e-6f);
+  f32_matrix(w, "token_embd.weight", 8, 5);
+  f32_matrix(w, "per_layer_token_embd.weight", 12, 5);
+  f32_matrix(w, "per_layer_model_proj.weight", 8, 12);
+  w.f32("per_layer_proj_norm.weight", 3)
+      .f32("output_norm.weight", 8)
+      .f32("rope_freqs.weight", 4, 1);
+  for (uint32_t i = 0; i < 4; ++i) {
+    const std::string blk = fmt::format("blk.{}.", i);
+    const uint64_t head_dim = i % 2 == 0 ? 4 : 8;
+    for (const char* norm :
+         {"attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm", "post_norm"})
+      w.f32(fmt::format("{}{}.weight", blk, norm), 8);
+    f32_matrix(w, blk + "attn_q.weight", 8, 2 * head_dim);
+    w.f32(blk + "attn_q_norm.weight", head_dim);
+    if (i < 3) {
+      f32_matrix(w, blk + "attn_k.weight", 8, head_dim);
+      w.f32(blk + "attn_k_norm.weight", head_dim);
+    }
+    if (i == 0) f32_matrix(w, blk + "attn_v.weight", 8, head_dim);
+    f32_matrix(w, blk + "attn_output.weight", 2 * head_dim, 8);
+    f32_matrix(w, blk + "ffn_gate.weight", 8, 12);
+    f32_matrix(w, blk + "ffn_up.weight", 8, 12);
+    f32_matrix(w, blk + "ffn_down.weight", 12, 8);
+    f32_matrix(w, blk + "inp_gate.weight", 8, 3);
+    f32_matrix(w, blk + "proj.weight", 3, 8);
+    w.f32(blk + "layer_output_scale.weight", 1, 0.5f);
+  }
+  return w;
+}
+
+TEST(BuildProgram, LayersThatShareKeysKeepNone) {
+  const auto program = build(tiny_gemma4());
+  ASSERT_TRUE(program) << program.error().message;
+  ASSERT_EQ(program->kv_layers.size(), 2u);
+  EXPECT_EQ(program->kv_layers[0].head_dim, 4u);
+  EXPECT_EQ(program->kv_layers[1].head_dim, 8u);
+  EXPECT_EQ(ops::kv_windows(*program), (std::vector<uint32_t>{20, 0}));
+  std::vector<std::pair<uint32_t, bool>> appends;
+  for (const ops::Op& op : program->ops) {
+    if (const auto* append = std::get_if<ops::RopeAppend>(&op))
+      appends.emplace_back(append->kv_layer, append->append);
+  }
+  EXPECT_EQ(appends,
+            (std::vector<std::pair<uint32_t, bool>>{{0, true}, {1, true}, {0, false}, {1, false}}));
+}
+
+TEST(BuildProgram, RefusesGemma4FilesThatCannotBe) {
+  const std::vector<Refusal> refusals = {
+      {"all layers share",
+       [](TestWriter& w) { set_u32(w, "gemma4.attention.shared_kv_layers", 4); },
+       ErrorCode::kCorrupt,
+       {"shared_kv_layers is 4 of 4 layers"}},
+      {"no layer of the kind keeps any",
+       [](TestWriter& w) { set_u32(w, "gemma4.attention.shared_kv_layers", 3); },
+       ErrorCode::kCorrupt,
+       {"shared_kv_layers is 3", "first 1 layers", "layer 1"}},
+      {"heads of two lengths in one layer",
+       [](TestWriter& w) { set_u32(w, "gemma4.attention.value_length_swa", 8); },
+       ErrorCode::kUnsupported,
+       {"key length 4 and value length 8"}},
+      {"no window",
+       [](TestWriter& w) { set_u32(w, "gemma4.attention.sliding_window", 0); },
+       ErrorCode::kCorrupt,
+       {"gemma4.attention.sliding_window is 0"}},
+      {"no values where there is a window",
+       [](TestWriter& w) { remove_tensor(w, "blk.0.attn_v.weight"); },
+       ErrorCode::kCorrupt,
+       {"blk.0.attn_v.weight", "missing"}},
+      {"a rope longer than a head",
+       [](TestWriter& w) { w.u32("gemma4.rope.dimension_count_swa", 6); },
+       ErrorCode::kCorrupt,
+       {"rope.dimension_count_swa 6"}},
+      {"a second embedding of another width",
+       [](TestWriter& w) { set_u32(w, "gemma4.embedding_length_per_layer_input", 4); },
+       ErrorCode::kCorrupt,
+       {"per_layer_token_embd.weight is [12, 5, 1, 1], expected [16, 5]"}},
+  };
+  for (const Refusal& refusal : refusals) {
+    TestWriter w = tiny_gemma4();
+    refusal.damage(w);
+    const auto program = build(w);
+    ASSERT_FALSE(program) << refusal.what;
+    EXPECT_EQ(program.error().code, refusal.code) << refusal.what;
+    for (const std::string& word : refusal.words) {
+      EXPECT_NE(program.error().message.find(word), std::string::npos)
+          << refusal.what << ": " << program.error().message;
+    }
+  }
+}
+
 // Expected values: transformers 5.24, ROPE_INIT_FUNCTIONS["yarn"], head size 64, theta 1e6, factor
 // 4, 32768 before.
 TEST(ReadRope, YarnIsTransformers) {

@@ -72,14 +72,15 @@ TensorId Program::embed(MatrixId table, float scale, MatrixId positions, VectorI
 }
 
 TensorId Program::rms_norm(TensorId in, VectorId weight, float eps) {
-  T9_CHECK(vectors[at(weight)].size() == widths[at(in)]);
+  T9_CHECK(widths[at(in)] % vectors[at(weight)].size() == 0);
   const TensorId out = new_tensor(widths[at(in)]);
   ops.push_back(RmsNorm{in, weight, eps, out, false});
   return out;
 }
 
 void Program::add_rms_norm(TensorId residual, TensorId in, VectorId weight, float eps) {
-  T9_CHECK(widths[at(residual)] == widths[at(in)] && vectors[at(weight)].size() == widths[at(in)]);
+  T9_CHECK(widths[at(residual)] == widths[at(in)]);
+  T9_CHECK(widths[at(in)] % vectors[at(weight)].size() == 0);
   ops.push_back(RmsNorm{in, weight, eps, residual, true});
 }
 
@@ -112,10 +113,12 @@ void Program::add_linear(TensorId residual, TensorId in, MatrixId matrix, Vector
 
 void Program::rope_append(RopeAppend op) {
   const KvLayer& kv = kv_layers[op.kv_layer];
-  T9_CHECK(widths[at(op.qkv)] == (op.n_heads + 2 * kv.n_kv_heads) * kv.head_dim);
+  const uint32_t n_appended = op.append ? 2 * kv.n_kv_heads : 0;
+  T9_CHECK(widths[at(op.qkv)] == (op.n_heads + n_appended) * kv.head_dim);
   T9_CHECK(op.rope < ropes.size() && 2 * ropes[op.rope].inv_freq.size() <= kv.head_dim);
   T9_CHECK(!op.q_norm || vectors[at(op.q_norm)].size() == kv.head_dim);
   T9_CHECK(!op.k_norm || vectors[at(op.k_norm)].size() == kv.head_dim);
+  T9_CHECK(!op.v_norm || vectors[at(op.v_norm)].size() == kv.head_dim);
   ops.push_back(op);
 }
 
@@ -135,6 +138,15 @@ TensorId Program::gated_activation(TensorId gate_up, Activation kind) {
   return out;
 }
 
+TensorId Program::gated_activation(TensorId gate, TensorId up, uint32_t up_column,
+                                   Activation kind) {
+  T9_CHECK(n_slots[at(gate)] == 0 && n_slots[at(up)] == 0);
+  T9_CHECK(up_column + widths[at(gate)] <= widths[at(up)]);
+  const TensorId out = new_tensor(widths[at(gate)]);
+  ops.push_back(GatedActivation{gate, kind, out, up, up_column});
+  return out;
+}
+
 TensorId Program::gelu(TensorId in) {
   const TensorId out = new_tensor(widths[at(in)]);
   ops.push_back(Gelu{in, out});
@@ -147,6 +159,7 @@ TensorId Program::route(Route op) {
   T9_CHECK(op.n_groups_used > 0 && op.n_groups_used <= op.n_groups);
   T9_CHECK(op.n_used <= n_experts / op.n_groups * op.n_groups_used);
   T9_CHECK(!op.bias || vectors[at(op.bias)].size() == n_experts);
+  T9_CHECK(!op.scales || vectors[at(op.scales)].size() == n_experts);
   op.out = new_tensor(2 * op.n_used);
   ops.push_back(op);
   return op.out;
@@ -244,6 +257,11 @@ TensorId Program::sigmoid_gate(TensorId in, TensorId gate) {
   const TensorId out = new_tensor(widths[at(in)]);
   ops.push_back(SigmoidGate{in, gate, out});
   return out;
+}
+
+void Program::scale(TensorId tensor, float factor) {
+  T9_CHECK(tensor.index >= 0 && n_slots[at(tensor)] == 0);
+  ops.push_back(Scale{tensor, factor});
 }
 
 TensorId Program::select_rows(TensorId in) {

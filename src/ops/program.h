@@ -75,7 +75,8 @@ struct Embed {
   VectorId offset = {};
 };
 
-// out = in / rms(in) * weight; with add, out += that instead.
+// Of each run of as many elements as there are weights: out = in / rms(in) * weight; with add, out
+// += that instead.
 struct RmsNorm {
   TensorId in;
   VectorId weight;
@@ -101,8 +102,8 @@ struct Linear {
   bool add;
 };
 
-// qkv is [q heads | k heads | v heads] per row. Normalises q and k per head where weights are
-// given, rotates both, and appends k and v to the row's sequence in the cache. q stays in qkv.
+// qkv is [q heads | k heads | v heads] per row. Normalises q, k and v per head where weights are
+// given, rotates q and k, and appends k and v to the row's sequence in the cache. q stays in qkv.
 struct RopeAppend {
   TensorId qkv;
   uint32_t kv_layer;
@@ -110,6 +111,8 @@ struct RopeAppend {
   VectorId q_norm, k_norm;
   float norm_eps;
   uint32_t rope;  // index into Program::ropes
+  VectorId v_norm = {};
+  bool append = true;  // else qkv is q alone: k and v are what another op appends to kv_layer
 };
 
 // Attention of q (inside qkv) over the row's own sequence, causal unless it says otherwise.
@@ -129,10 +132,13 @@ struct Attention {
 };
 
 // in is [gate | up]; out = act(gate) * up. For each slot where in has slots.
+// With up, in is the gate alone, and what it meets are as many columns of that tensor.
 struct GatedActivation {
   TensorId in;
   Activation kind;
   TensorId out;
+  TensorId up = {};
+  uint32_t up_column = 0;  // the first of them
 };
 
 // out = in * (1 + erf(in / sqrt 2)) / 2
@@ -151,6 +157,7 @@ struct Route {
   uint32_t n_groups_used = 1;  // from; a group is as good as its two best experts' sum
   bool normalise = false;      // weights (the scores of the chosen) are divided by their sum
   float scale = 1.0f;          // then multiplied by this
+  VectorId scales = {};        // [n_experts], and each by its expert's
   TensorId out = {};           // [n_rows, 2 * n_used]: weights, then the experts' numbers
 };
 
@@ -249,6 +256,12 @@ struct SigmoidGate {
   TensorId out;
 };
 
+// out *= factor
+struct Scale {
+  TensorId out;
+  float factor;
+};
+
 // Keeps only the rows whose logits or hidden states were asked for (Batch::logit_rows, then
 // state_rows); what follows runs on those.
 struct SelectRows {
@@ -267,7 +280,7 @@ struct Head {
 
 using Op = std::variant<Embed, RmsNorm, LayerNorm, Linear, RopeAppend, Attention, GatedActivation,
                         Gelu, Route, ExpertLinear, ExpertSum, ReluSquared, CausalConv, GatedDelta,
-                        Mamba2Scan, GatedNorm, SigmoidGate, SelectRows, Head>;
+                        Mamba2Scan, GatedNorm, SigmoidGate, Scale, SelectRows, Head>;
 
 // What an op multiplies with weights: in [rows, n_in] by each of the matrices.
 struct Product {
@@ -308,6 +321,7 @@ struct Program {
   void rope_append(RopeAppend op);
   TensorId attention(Attention op);  // sets op.out
   TensorId gated_activation(TensorId gate_up, Activation kind);
+  TensorId gated_activation(TensorId gate, TensorId up, uint32_t up_column, Activation kind);
   TensorId gelu(TensorId in);
   TensorId route(Route op);  // likewise
   TensorId expert_linear(TensorId in, TensorId routes, std::vector<MatrixId> matrices,
@@ -320,6 +334,7 @@ struct Program {
   TensorId mamba2_scan(Mamba2Scan op);  // likewise
   TensorId gated_norm(GatedNorm op);    // sets op.out
   TensorId sigmoid_gate(TensorId in, TensorId gate);
+  void scale(TensorId tensor, float factor);
   TensorId select_rows(TensorId in);
   void head(TensorId in, MatrixId matrix, float softcap = 0.0f);
   void end_without_head(TensorId states);

@@ -50,6 +50,19 @@ class Delta:
 
 
 @dataclass(frozen=True)
+class Gemma4:
+    """What Gemma 4 has of its own. Case.D and Case.K are those of layers with a window."""
+    D: int  # head length of layers without a window
+    K: int  # their KV heads
+    k_is_v: bool = False  # they have no matrix for values: the keys' own
+    rotated: float = 0.25  # part of their heads' pairs that turns
+    shared: int = 0  # layers at the end that read earlier layers' keys and values
+    wide: bool = False  # and have MLPs twice as wide
+    P: int = 0  # numbers of a row's token that enter each layer
+    softcap: float = 0.0  # of the logits
+
+
+@dataclass(frozen=True)
 class Case:
     name: str
     arch: str  # general.architecture
@@ -82,6 +95,7 @@ class Case:
     # convolution, D Gated DeltaNet; in Nemotron-H that is all, others have an MLP or experts behind it
     mamba: Mamba | None = None
     delta: Delta | None = None
+    gemma4: Gemma4 | None = None
     latent: int = 0  # experts see this many numbers of each row
     taps: int = 0  # of a short convolution
     drafts: int = 0  # layers behind the others, which predict tokens further ahead
@@ -106,6 +120,15 @@ class Case:
         default = 6 if self.arch == "gemma3" else 2
         n = default if self.pattern is None else self.pattern
         return (layer + 1) % n != 0
+
+    def head_dim(self, layer: int) -> int:
+        return self.D if not self.gemma4 or self.sliding(layer) else self.gemma4.D
+
+    def kv_heads(self, layer: int) -> int:
+        return self.K if not self.gemma4 or self.sliding(layer) else self.gemma4.K
+
+    def shares_kv(self, layer: int) -> bool:
+        return self.gemma4 is not None and layer >= self.n_layers - self.gemma4.shared
 
     def kind(self, layer: int) -> str:
         """A layer's letter."""
@@ -147,6 +170,12 @@ def qwen3(name, eps=1e-6, **shape):
 
 def gemma3(name, eps=1e-6, **shape):
     return Case(name, "gemma3", "Gemma3ForCausalLM", tied=True, qk_norm=True, rope_base=1e6, eps=eps, **shape)
+
+
+def gemma4(name, layers, own, eps=1e-6, **shape):
+    """layers: s with a window, f without."""
+    return Case(name, "gemma4", "Gemma4ForCausalLM", n_layers=len(layers), pattern=[k == "s" for k in layers],
+                gemma4=own, tied=True, qk_norm=True, rope_base=1e6, eps=eps, **shape)
 
 
 LONGROPE_PAIRS = 24
@@ -232,6 +261,16 @@ F32_CASES = [
     gemma3("gemma3_d80_array", n_layers=4, E=168, F=180, H=2, K=2, D=80, V=291, window=512, eps=1e-2,
            pattern=[True, False, False, True]),
     gemma3("gemma3_62_layers", n_layers=62, E=96, F=88, H=2, K=1, D=64, V=287, window=48),
+    # Dense ones of both kinds: a second embedding and shared keys and values, or keys that are values. In the third, what
+    # is shared lies apart. Then experts beside the MLP.
+    gemma4("gemma4", "ssfssf", Gemma4(D=96, K=1, shared=3, wide=True, P=24, softcap=6.0), E=144, F=120, H=4, K=1, D=48,
+           V=301, window=64),
+    gemma4("gemma4_k_is_v", "sssf", Gemma4(D=80, K=2, k_is_v=True, softcap=30.0), E=156, F=196, H=6, K=3, D=40, V=283,
+           window=33),
+    gemma4("gemma4_shared_apart", "fsssf", Gemma4(D=72, K=3, rotated=0.5, shared=2, P=20), E=136, F=148, H=6, K=2, D=64,
+           V=309, window=100, eps=1e-3),
+    gemma4("gemma4_moe", "ssfsf", Gemma4(D=128, K=1, k_is_v=True, softcap=8.0), E=144, F=100, H=4, K=2, D=64, V=291,
+           window=90, experts=Experts(10, 3, 52)),
     Case("mistral3", "mistral3", "Ministral3ForCausalLM", n_layers=2, E=136, F=180, H=4, K=2, D=48, V=277,
          rope_base=1e6, rope_scaling=MINISTRAL, growth=0.1),
     Case("smollm3", "smollm3", "SmolLM3ForCausalLM", n_layers=5, E=144, F=152, H=3, K=1, D=48, V=283, tied=True,
@@ -318,6 +357,12 @@ QUANT_CASES = [
     _quant("quant_gemma3_q8_0", {"*": "Q5_0", "token_embd": "Q8_0", "attn_v": "Q8_0", "ffn_down": "Q4_K"},
            arch="gemma3", hf_class="Gemma3ForCausalLM", qk_norm=True, tied=True, E=160, H=4, K=1, D=256, eps=1e-6,
            rope_base=1e6, window=50, n_layers=6),
+    _quant("quant_gemma4_q8_0", {"*": "Q8_0"}, arch="gemma4", hf_class="Gemma4ForCausalLM", qk_norm=True, tied=True,
+           eps=1e-6, rope_base=1e6, n_layers=4, E=160, F=192, K=1, window=50, pattern=[True, False, True, False],
+           gemma4=Gemma4(D=128, K=1, shared=2, wide=True, P=32, softcap=8.0)),
+    _quant("quant_gemma4_moe_q8_0", {"*": "Q8_0"}, arch="gemma4", hf_class="Gemma4ForCausalLM", qk_norm=True,
+           tied=True, eps=1e-6, rope_base=1e6, n_layers=3, F=160, window=50, pattern=[True, True, False],
+           gemma4=Gemma4(D=128, K=1, k_is_v=True, softcap=8.0), experts=Experts(8, 3, 96)),
     # One for each family with operations of its own.
     _quant("quant_phi3_q4_0", {"*": "Q4_0", "token_embd": "Q8_0"}, arch="phi3", hf_class="Phi3ForCausalLM", E=192, F=256,
            H=3, K=3),

@@ -59,9 +59,26 @@ def add_spm_tokenizer(w: gguf.GGUFWriter, n: int, pad: int | None, adds_eos: boo
     return tokens, types
 
 
+def gemma4_vocabulary(n: int):
+    """The same pieces in the order of their merges, which are listed."""
+    tokens, types, _ = spm_vocabulary(n)
+    pieces = tokens[260:]
+    return tokens, types, [f"{t[0]} {t[1]}" for t in pieces if len(t) == 2 and {*t} <= {*pieces}]
+
+
 def _add_tokenizer(w: gguf.GGUFWriter, case: Case) -> None:
     if case.arch in ("gemma2", "gemma3"):
         tokens, types = add_spm_tokenizer(w, case.V, pad=0, adds_eos=False)
+    elif case.arch == "gemma4":
+        tokens, types, merges = gemma4_vocabulary(case.V)
+        w.add_tokenizer_model("gemma4")
+        w.add_token_merges(merges)
+        w.add_bos_token_id(2)
+        w.add_eos_token_id(1)
+        w.add_unk_token_id(3)
+        w.add_pad_token_id(0)
+        w.add_add_bos_token(True)
+        w.add_add_space_prefix(False)
     else:
         tokens, types, merges = gpt2_vocabulary(case.V)
         w.add_tokenizer_model("gpt2")
@@ -84,14 +101,17 @@ def _add_hyperparameters(w: gguf.GGUFWriter, case: Case) -> None:
     # Arrays in hybrids: a feed-forward length or KV heads of 0 say what a layer lacks.
     kinds = case.layers and case.layers + "*" * case.drafts
     alone = case.arch.startswith("nemotron_h")  # a mixer or an MLP
-    if case.arch != "qwen35moe":
+    if case.gemma4:
+        _add_gemma4(w, case)
+    elif case.arch != "qwen35moe":
         w.add_feed_forward_length([case.F if k in "-E" else 0 for k in kinds] if alone else case.F)
     w.add_head_count(case.H)
-    w.add_head_count_kv([case.K if k == "*" else 0 for k in kinds] if kinds and not case.delta else case.K)
+    if not case.gemma4:
+        w.add_head_count_kv([case.K if k == "*" else 0 for k in kinds] if kinds and not case.delta else case.K)
     if case.arch.startswith("lfm2"):
         w.add_vocab_size(case.V)
         w.add_shortconv_l_cache(case.taps)
-    else:
+    elif not case.gemma4:
         w.add_key_length(case.D)
         w.add_value_length(case.D)
     if alone:
@@ -161,6 +181,24 @@ def _add_hyperparameters(w: gguf.GGUFWriter, case: Case) -> None:
         w.add_pooling_type(gguf.PoolingType(case.pooling))
 
 
+def _add_gemma4(w: gguf.GGUFWriter, case: Case) -> None:
+    own = case.gemma4
+    wide = [case.F * (2 if case.shares_kv(i) else 1) for i in range(case.n_layers)]
+    w.add_feed_forward_length(wide if own.wide else case.F)
+    w.add_head_count_kv([case.kv_heads(i) for i in range(case.n_layers)] if own.K != case.K else case.K)
+    w.add_key_length(own.D)
+    w.add_value_length(own.D)
+    w.add_key_length_swa(case.D)
+    w.add_value_length_swa(case.D)
+    w.add_rope_dimension_count(own.D)
+    w.add_rope_dimension_count_swa(case.D)
+    w.add_rope_freq_base_swa(10000.0)
+    w.add_shared_kv_layers(own.shared)
+    w.add_embedding_length_per_layer_input(own.P)
+    if own.softcap:
+        w.add_final_logit_softcapping(own.softcap)
+
+
 def mrope_sections(case: Case) -> list[int]:
     """Pairs that turn by time, height and width."""
     pairs = (case.rope_dims or case.D) // 2
@@ -171,7 +209,7 @@ def _add_experts(w: gguf.GGUFWriter, case: Case) -> None:
     x = case.experts
     w.add_expert_count(x.n)
     w.add_expert_used_count(x.used)
-    if case.arch in ("qwen3moe", "qwen3vlmoe", "glm4moe", "gpt-oss", "lfm2moe", "nemotron_h_moe") or case.delta:
+    if case.arch in ("gemma4", "qwen3moe", "qwen3vlmoe", "glm4moe", "gpt-oss", "lfm2moe", "nemotron_h_moe") or case.delta:
         w.add_expert_feed_forward_length(x.F)
     if case.delta:
         w.add_expert_shared_feed_forward_length(x.shared)

@@ -23,6 +23,11 @@ _GEMMA_NAMES = {
     "post_attention_norm": "post_attention_layernorm", "ffn_norm": "pre_feedforward_layernorm",
     "post_ffw_norm": "post_feedforward_layernorm",
 }
+_GEMMA4_NAMES = _GEMMA_NAMES | {
+    "inp_gate": "per_layer_input_gate", "proj": "per_layer_projection", "post_norm": "post_per_layer_input_norm",
+    "post_ffw_norm_1": "post_feedforward_layernorm_1", "pre_ffw_norm_2": "pre_feedforward_layernorm_2",
+    "post_ffw_norm_2": "post_feedforward_layernorm_2", "ffn_gate_inp": "router.proj",
+}
 _LFM2_NAMES = {
     "attn_norm": "operator_norm", "ffn_norm": "ffn_norm", "attn_output": "self_attn.out_proj",
     "attn_q_norm": "self_attn.q_layernorm", "attn_k_norm": "self_attn.k_layernorm",
@@ -33,7 +38,7 @@ _LFM2_NAMES = {
 # What a family calls otherwise.
 _OTHER_NAMES = {
     "lfm2": _LFM2_NAMES, "lfm2moe": _LFM2_NAMES,
-    "gemma2": _GEMMA_NAMES, "gemma3": _GEMMA_NAMES,
+    "gemma2": _GEMMA_NAMES, "gemma3": _GEMMA_NAMES, "gemma4": _GEMMA4_NAMES,
     "phi3": {"ffn_up": "mlp.gate_up_proj"},
     "glm4": {"ffn_up": "mlp.gate_up_proj", "post_attention_norm": "post_self_attn_layernorm",
              "post_ffw_norm": "post_mlp_layernorm"},
@@ -59,7 +64,12 @@ _DELTA_NAMES = {"post_attention_norm": "post_attention_layernorm", "ssm_out": "l
     f"ffn_{part}_shexp": f"mlp.shared_expert.{part}_proj" for part in ("gate", "up", "down")}
 _OTHER_NAMES["qwen3next"] = _OTHER_NAMES["qwen35"] = _OTHER_NAMES["qwen35moe"] = _DELTA_NAMES
 _GLOBAL_NAMES = {"token_embd": "model.embed_tokens", "output": "lm_head", "output_norm": "model.norm",
-                 "token_embd_norm": "model.embedding_norm"}
+                 "token_embd_norm": "model.embedding_norm", "per_layer_token_embd": "model.embed_tokens_per_layer",
+                 "per_layer_model_proj": "model.per_layer_model_projection",
+                 "per_layer_proj_norm": "model.per_layer_projection_norm"}
+_GEMMA4_WHOLE_NAMES = {"layer_output_scale.weight": "layer_scalar", "ffn_gate_inp.scale": "router.scale",
+                       "ffn_down_exps.scale": "router.per_expert_scale",
+                       "ffn_gate_up_exps.weight": "experts.gate_up_proj", "ffn_down_exps.weight": "experts.down_proj"}
 # Whose q and k rows the converter permutes, so that rotary pairs lie side by side.
 _PAIRED = ("llama", "mistral3", "smollm3", "granite", "granitemoe", "granitehybrid")
 
@@ -75,6 +85,8 @@ def hf_name(case: Case, name: str) -> str:
     if kind in ("ssm_a", "ssm_d"):
         return f"model.layers.{stem.split('.')[1]}.{mixer}.{'A_log' if kind == 'ssm_a' else 'D'}"
     _, layer, role = stem.split(".", 2)
+    if case.gemma4 and f"{role}.{kind}" in _GEMMA4_WHOLE_NAMES:
+        return f"model.layers.{layer}.{_GEMMA4_WHOLE_NAMES[f'{role}.{kind}']}"
     if role == "ssm_dt":
         return f"model.layers.{layer}.{mixer}.dt_bias"
     if role == "exp_probs_b" and nemotron:
@@ -109,7 +121,7 @@ def _join_experts(case: Case, values: dict[str, np.ndarray]) -> dict[str, np.nda
             if f"blk.{i}.ffn_gate{shared}.weight" in values and granite:
                 both = np.concatenate([take(f"ffn_gate{shared}.weight"), take(f"ffn_up{shared}.weight")])
                 out[f"model.layers.{i}.shared_mlp.input_linear.weight"] = both
-        if not case.has_experts(i):
+        if case.gemma4 or not case.has_experts(i):
             continue
         if case.arch == "nemotron_h_moe":
             for part in ("up", "down"):
@@ -163,11 +175,11 @@ def state_dict(case: Case) -> dict[str, torch.Tensor]:
     values = {}
     tensors = encoded_tensors(case)
     for name, (data, type_name) in tensors.items():
-        if name.startswith("rope_f") or name.endswith(".scale"):
+        if name.startswith("rope_f") or case.scales and name.endswith(".scale"):
             continue  # transformers computes the former from its configuration; scales go into their weights
         value = data if type_name == "F32" else dequantize(data, GGMLQuantizationType[type_name])
         scale = tensors.get(name.removesuffix("weight") + "scale")
-        if scale is not None:
+        if case.scales and scale is not None:
             value = value * scale[0]
         if case.arch in _PAIRED and ".attn_q." in name:
             value = pairs_to_halves(value, case.H)
@@ -259,10 +271,24 @@ def config(case: Case):
             sliding_window=case.window, layer_types=kinds, query_pre_attn_scalar=scalar, eos_token_id=1,
             rope_parameters={"full_attention": rope,
                              "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}})
+    if case.gemma4:
+        common |= _gemma4_config(case, kinds, rope)
     if case.arch.startswith("nemotron_h"):
         del common["num_hidden_layers"]  # as many as there are kinds
-    name = {"gemma3": "Gemma3TextConfig", "qwen35": "Qwen3_5TextConfig", "qwen35moe": "Qwen3_5MoeTextConfig"}.get(case.arch, case.hf_class.replace("ForCausalLM", "Config"))
+    name = {"gemma3": "Gemma3TextConfig", "gemma4": "Gemma4TextConfig", "qwen35": "Qwen3_5TextConfig", "qwen35moe": "Qwen3_5MoeTextConfig"}.get(case.arch, case.hf_class.replace("ForCausalLM", "Config"))
     return getattr(transformers, name)(**common)
+
+
+def _gemma4_config(case: Case, kinds: list[str], rope: dict) -> dict:
+    own = case.gemma4
+    full = {i: {"head_dim": own.D, "num_key_value_heads": own.K} for i, k in enumerate(kinds) if k == "full_attention"}
+    return dict(
+        sliding_window=case.window, layer_types=kinds, eos_token_id=1, per_layer_config=full,
+        attention_k_eq_v=own.k_is_v, num_kv_shared_layers=own.shared, use_double_wide_mlp=own.wide,
+        hidden_size_per_layer_input=own.P, vocab_size_per_layer_input=case.V,
+        final_logit_softcapping=own.softcap or None, enable_moe_block=case.experts is not None,
+        rope_parameters={"full_attention": rope | {"rope_type": "proportional", "partial_rotary_factor": own.rotated},
+                         "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}})
 
 
 _LAYER_TYPES = {"M": "linear_attention", "D": "linear_attention", "*": "full_attention", "-": "mlp", "E": "moe"}
@@ -295,6 +321,8 @@ def _nemotron_h_config(case: Case) -> dict:
 def _experts_config(case: Case) -> dict:
     x = case.experts
     config = dict(num_experts_per_tok=x.used, experts_implementation="eager")
+    if case.gemma4:
+        return dict(num_experts=x.n, top_k_experts=x.used, moe_intermediate_size=x.F, experts_implementation="eager")
     if case.arch in ("qwen3moe", "qwen3vlmoe"):
         return config | dict(num_experts=x.n, moe_intermediate_size=x.F, norm_topk_prob=x.normalise)
     if case.arch == "lfm2moe":
@@ -357,8 +385,8 @@ def _simulated_experts(module):
 
 def simulate_int8(model) -> None:
     """Puts quantise_activations in front of every linear, the head included; routers and gates of one column have none."""
-    for module in model.modules():
-        if isinstance(module, torch.nn.Linear) and module.out_features > 1:
+    for name, module in model.named_modules():
+        if isinstance(module, torch.nn.Linear) and module.out_features > 1 and not name.endswith("router.proj"):
             module.register_forward_pre_hook(lambda _, args: (quantise_activations(args[0]),))
         if type(module).__name__.endswith("Experts"):
             module.forward = _simulated_experts(module)

@@ -35,6 +35,8 @@ def matrix_gain(case: Case, role: str) -> float:
         return 1.0 if case.qk_norm else Q_GAIN
     if role == "ffn_gate_inp":
         return ROUTER_GAIN
+    if role == "per_layer_token_embd":
+        return math.sqrt(case.n_layers)  # unit elements, once multiplied by the root of a layer's width
     if role == "token_embd":
         return OUT_GAIN if case.tied else math.sqrt(case.E)  # rows of unit elements when untied
     return OUT_GAIN if role == "output" else 1.0
@@ -45,6 +47,8 @@ def matrix_shapes(case: Case, layer: int) -> dict[str, tuple[int, ...]]:
     E, F, q, kv = case.E, case.F, case.H * case.D, case.K * case.D
     if case.mamba or case.delta:
         return hybrid_shapes(case, layer)
+    if case.gemma4:
+        return gemma4_shapes(case, layer)
     if case.arch == "phi3":
         return {"attn_qkv": (q + 2 * kv, E), "attn_output": (E, q), "ffn_up": (2 * F, E), "ffn_down": (E, F)}
     shapes = {"attn_q": (q, E), "attn_k": (kv, E), "attn_v": (kv, E), "attn_output": (E, q)}
@@ -61,6 +65,34 @@ def matrix_shapes(case: Case, layer: int) -> dict[str, tuple[int, ...]]:
     else:
         shapes |= {"ffn_gate": (F, E), "ffn_up": (F, E), "ffn_down": (E, F)}
     return shapes
+
+
+def gemma4_shapes(case: Case, layer: int) -> dict[str, tuple[int, ...]]:
+    own, E, x = case.gemma4, case.E, case.experts
+    q, kv = case.H * case.head_dim(layer), case.kv_heads(layer) * case.head_dim(layer)
+    F = case.F * (2 if own.wide and case.shares_kv(layer) else 1)
+    shapes = {"attn_q": (q, E), "attn_output": (E, q), "ffn_gate": (F, E), "ffn_up": (F, E), "ffn_down": (E, F)}
+    if not case.shares_kv(layer):
+        shapes["attn_k"] = (kv, E)
+        if case.sliding(layer) or not own.k_is_v:
+            shapes["attn_v"] = (kv, E)
+    if own.P:
+        shapes |= {"inp_gate": (own.P, E), "proj": (E, own.P)}
+    if x:
+        shapes |= {"ffn_gate_inp": (x.n, E), "ffn_gate_up_exps": (x.n, 2 * x.F, E), "ffn_down_exps": (x.n, E, x.F)}
+    return shapes
+
+
+def gemma4_tensors(case: Case, layer: int) -> dict[str, np.ndarray]:
+    """The small ones. The router's inputs are divided by the root of their number."""
+    def values(name, n, centre, size):
+        return centre * (1.0 + size * noise(f"{case.name}/blk.{layer}.{name}", (n,))).astype(np.float32)
+
+    out = {f"blk.{layer}.layer_output_scale.weight": values("layer_output_scale", 1, 0.8, 0.2)}
+    if case.experts:
+        out[f"blk.{layer}.ffn_gate_inp.scale"] = values("ffn_gate_inp.scale", case.E, np.float32(math.sqrt(case.E)), 0.2)
+        out[f"blk.{layer}.ffn_down_exps.scale"] = values("ffn_down_exps.scale", case.experts.n, 1.0, 0.3)
+    return out
 
 
 def hybrid_shapes(case: Case, layer: int) -> dict[str, tuple[int, ...]]:
@@ -127,21 +159,33 @@ def vector_shapes(case: Case, layer: int) -> dict[str, int]:
         return {"attn_norm": case.E}  # one mixer a layer
     norms = {"attn_norm": case.E, mlp_norm(case): case.E}
     if case.qk_norm and case.kind(layer) == "*":
-        norms |= {"attn_q_norm": case.D, "attn_k_norm": case.D}
-    if case.arch in ("gemma2", "gemma3", "glm4"):
+        norms["attn_q_norm"] = case.head_dim(layer)
+        if not case.shares_kv(layer):
+            norms["attn_k_norm"] = case.head_dim(layer)
+    if case.arch in ("gemma2", "gemma3", "gemma4", "glm4"):
         norms |= {"post_attention_norm": case.E, "post_ffw_norm": case.E}
+    if case.gemma4 and case.experts:
+        norms |= {"post_ffw_norm_1": case.E, "pre_ffw_norm_2": case.E, "post_ffw_norm_2": case.E}
+    if case.gemma4 and case.gemma4.P:
+        norms["post_norm"] = case.E
     return norms
 
 
 def norm_weight(case: Case, name: str, n: int) -> np.ndarray:
     """Multiples of 2^-16, so that Gemma's w - 1 and 1 + w are exact."""
     centre = Q_GAIN if "attn_q_norm" in name or "attn_k_norm" in name else 1.0
+    if case.gemma4 and centre != 1.0:
+        centre /= n ** 0.25  # there the norms alone scale the scores
     values = centre * (1.0 + 0.2 * noise(f"{case.name}/{name}", (n,)))
     return (np.round(values * 65536.0) / 65536.0).astype(np.float32)
 
 
 def rope_freqs(case: Case) -> np.ndarray:
-    """Llama 3's divisors of the inverse frequencies, as the converter stores them."""
+    """Divisors of the inverse frequencies, as the converter stores them for Llama 3 and Gemma 4."""
+    if case.gemma4:  # pairs that do not turn
+        n = case.gemma4.D // 2
+        n_turning = int(case.gemma4.D * case.gemma4.rotated / 2)
+        return np.array([1.0] * n_turning + [1e30] * (n - n_turning), np.float32)
     s = case.rope_scaling
     freqs = 1.0 / case.rope_base ** (np.arange(0, case.D, 2) / case.D)
     wavelength = 2.0 * math.pi / freqs
@@ -209,11 +253,16 @@ def float_tensors(case: Case) -> dict[str, np.ndarray]:
     if case.rope_scaling and case.rope_scaling["rope_type"] == "longrope":
         out["rope_factors_long.weight"] = np.array(case.rope_scaling["long_factor"], np.float32)
         out["rope_factors_short.weight"] = np.array(case.rope_scaling["short_factor"], np.float32)
-    if case.rope_scaling and case.rope_scaling["rope_type"] == "llama3":
+    if case.gemma4 or case.rope_scaling and case.rope_scaling["rope_type"] == "llama3":
         out["rope_freqs.weight"] = rope_freqs(case)
     matrix("token_embd", "token_embd", (case.V, case.E))
     if not case.tied:
         matrix("output", "output", (case.V, case.E))
+    if case.gemma4 and case.gemma4.P:
+        all_layers = case.n_layers * case.gemma4.P
+        matrix("per_layer_token_embd", "per_layer_token_embd", (case.V, all_layers))
+        matrix("per_layer_model_proj", "per_layer_model_proj", (all_layers, case.E))
+        out["per_layer_proj_norm.weight"] = norm_weight(case, "per_layer_proj_norm", case.gemma4.P)
     out[f"{final_norm(case)}.weight"] = norm_weight(case, final_norm(case), case.E)
     for i in range(case.n_layers + case.drafts):
         norms, shapes = vector_shapes, matrix_shapes
@@ -227,6 +276,8 @@ def float_tensors(case: Case) -> dict[str, np.ndarray]:
                 bias(f"blk.{i}.{role}", shape[:-1])
         if case.arch == "gpt-oss":
             vector(f"blk.{i}.attn_sinks.weight", case.H, 1.5)
+        if case.gemma4:
+            out |= gemma4_tensors(case, i)
         if case.kind(i) == "M":
             out |= mamba_tensors(case, i)
         if case.kind(i) == "D":

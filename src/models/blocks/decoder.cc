@@ -101,17 +101,23 @@ namespace {
 
 Result<Mixed> attention_of(const Reader& reader, ops::Program& program, const DecoderSpec& spec,
                            ops::TensorId x, uint32_t layer) {
-  const Config& c = reader.config();
+  const DecoderSpec::Layer& own = spec.layers[layer];
   T9_TRY(const auto attended, attention_block(reader, program, x,
                                               {.layer = layer,
-                                               .rope = spec.layers[layer].rope,
+                                               .rope = own.rope,
+                                               .head_dim = own.head_dim,
+                                               .kv_layer = own.kv_layer,
+                                               .v_norm = spec.v_norm,
+                                               .k_may_be_v = own.k_may_be_v,
                                                .scale = spec.attention_scale,
-                                               .window = spec.layers[layer].window,
+                                               .window = own.window,
                                                .softcap = spec.attention_softcap,
                                                .causal = spec.causal,
                                                .gated = spec.attention_gate}));
-  return Mixed{attended, "attn_output", c.n_heads[layer] * c.head_dim};
+  return Mixed{attended, "attn_output", program.widths[static_cast<size_t>(attended.index)]};
 }
+
+}  // namespace
 
 Status record_attention(const Reader& reader, ops::Program& program, const DecoderSpec& spec,
                         ops::TensorId x, uint32_t layer) {
@@ -163,6 +169,8 @@ Status record_mlp(const Reader& reader, ops::Program& program, const DecoderSpec
   return {};
 }
 
+namespace {
+
 // What embedding models may have behind the last norm: one or two products without bias or
 // activation. The originals pool first, but a product of a mean is the mean of the products.
 Result<ops::TensorId> dense_heads(const Reader& reader, ops::Program& program, ops::TensorId x) {
@@ -181,18 +189,23 @@ Result<ops::TensorId> dense_heads(const Reader& reader, ops::Program& program, o
 }  // namespace
 
 Status record_decoder(const Reader& reader, ops::Program& program, const DecoderSpec& spec) {
-  const Config& c = reader.config();
   T9_TRY(const auto embeddings, add_embeddings(reader, program));
   const ops::TensorId x = program.embed(embeddings.input, spec.embedding_scale);
   for (uint32_t layer = 0; layer < spec.layers.size(); ++layer) {
     T9_TRY(record_attention(reader, program, spec, x, layer));
     T9_TRY(record_mlp(reader, program, spec, x, layer));
   }
+  return record_end(reader, program, spec, x, embeddings.output);
+}
+
+Status record_end(const Reader& reader, ops::Program& program, const DecoderSpec& spec,
+                  ops::TensorId x, ops::MatrixId head) {
+  const Config& c = reader.config();
   T9_TRY(const auto norm, add_vector(reader, program, std::string(spec.final_norm), c.hidden_size,
                                      spec.logit_scale));
   const ops::TensorId states = program.rms_norm(program.select_rows(x), norm, c.norm_eps);
   if (spec.causal) {
-    program.head(states, embeddings.output, spec.logit_softcap);
+    program.head(states, head, spec.logit_softcap);
   } else {
     T9_TRY(const auto pooled, dense_heads(reader, program, states));
     program.end_without_head(pooled);

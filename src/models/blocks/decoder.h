@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +43,14 @@ Status keep_draft_layers(const Reader& reader, ops::Program& program);
 
 struct AttentionSpec {
   uint32_t layer = 0;
-  uint32_t rope = 0;  // index into Program::ropes
+  uint32_t rope = 0;      // index into Program::ropes
+  uint32_t head_dim = 0;  // 0: the configuration's
+  // Keys and values are another layer's: an index into Program::kv_layers, whose heads are as long
+  // and as many.
+  std::optional<uint32_t> kv_layer = {};
+  bool v_norm = false;  // values are normalised, too, without weights
+  // Without an attn_v, what attn_k gives are the values, too, as they are before norm and rope.
+  bool k_may_be_v = false;
   float scale = 0;
   uint32_t window = 0;
   float softcap = 0;
@@ -84,6 +92,10 @@ struct MoeSpec {
 Status add_moe(const Reader& reader, ops::Program& program, ops::TensorId residual, ops::TensorId x,
                uint32_t layer, const MoeSpec& spec);
 
+// The sum of the routed experts' outputs of x; the router's choice is made from router_x.
+Result<ops::TensorId> moe_block(const Reader& reader, ops::Program& program, ops::TensorId x,
+                                ops::TensorId router_x, uint32_t layer, const MoeSpec& spec);
+
 // What a layer has in the place of attention: from its normed rows to what its projection takes.
 struct Mixed {
   ops::TensorId out;
@@ -112,8 +124,12 @@ struct DecoderSpec {
     uint32_t rope = 0;      // index into Program::ropes
     uint32_t window = 0;    // 0: all keys
     Mixer mixer = nullptr;  // null: attention
+    uint32_t head_dim = 0;  // as in AttentionSpec
+    std::optional<uint32_t> kv_layer = {};
+    bool k_may_be_v = false;
   };
   std::vector<Layer> layers;
+  bool v_norm = false;
   float attention_scale = 0;
   float attention_softcap = 0, logit_softcap = 0;  // 0: none
   bool attention_gate = false;                     // AttentionSpec::gated
@@ -134,5 +150,15 @@ Result<std::vector<uint32_t>> read_windows(const Reader& reader, uint32_t period
 
 // Records the whole graph; the program's ropes must be there.
 Status record_decoder(const Reader& reader, ops::Program& program, const DecoderSpec& spec);
+
+// Its parts, for a family that has more between them. x: the residual stream.
+Status record_attention(const Reader& reader, ops::Program& program, const DecoderSpec& spec,
+                        ops::TensorId x, uint32_t layer);
+Status record_mlp(const Reader& reader, ops::Program& program, const DecoderSpec& spec,
+                  ops::TensorId x, uint32_t layer);
+// The last norm and the head, or what embedding models have in its place. Refuses a file with a
+// tensor that nothing has read.
+Status record_end(const Reader& reader, ops::Program& program, const DecoderSpec& spec,
+                  ops::TensorId x, ops::MatrixId head);
 
 }  // namespace tempo9::models

@@ -78,6 +78,11 @@ Result<ops::TensorId> route(const Reader& reader, ops::Program& program, ops::Te
   T9_TRY(const ops::Gating gating, read_gating(reader, spec.gating));
   T9_TRY(const bool normalise, file.get_bool(reader.key("expert_weights_norm"), spec.normalise));
   T9_TRY(const double scale, file.get_float(reader.key("expert_weights_scale"), 1.0));
+  // A scale of each expert's output may as well be its weight's. Not so beside a bias.
+  ops::VectorId scales;
+  if (!reader.has(name("ffn_down_exps.bias"))) {
+    T9_TRY(scales, add_optional_vector(reader, program, name("ffn_down_exps.scale"), n.n_experts));
+  }
   return program.route({.logits = program.linear(x, {router}, router_bias),
                         .gating = gating,
                         .n_used = n.n_used,
@@ -85,7 +90,8 @@ Result<ops::TensorId> route(const Reader& reader, ops::Program& program, ops::Te
                         .n_groups = n.n_groups,
                         .n_groups_used = n.n_groups_used,
                         .normalise = normalise,
-                        .scale = static_cast<float>(scale == 0.0 ? 1.0 : scale)});
+                        .scale = static_cast<float>(scale == 0.0 ? 1.0 : scale),
+                        .scales = scales});
 }
 
 // Gate and up of all experts, in two tensors or one.
@@ -129,6 +135,14 @@ Result<ops::TensorId> experts(const Reader& reader, ops::Program& program, ops::
 }
 
 }  // namespace
+
+Result<ops::TensorId> moe_block(const Reader& reader, ops::Program& program, ops::TensorId x,
+                                ops::TensorId router_x, uint32_t layer, const MoeSpec& spec) {
+  T9_TRY(const ExpertSizes n, read_sizes(reader, layer));
+  T9_TRY(const auto routes, route(reader, program, router_x, layer, n, spec));
+  T9_TRY(const auto routed, experts(reader, program, x, routes, layer, n, spec, spec.scale));
+  return program.expert_sum(routed, routes);
+}
 
 Status add_moe(const Reader& reader, ops::Program& program, ops::TensorId residual, ops::TensorId x,
                uint32_t layer, const MoeSpec& spec) {

@@ -134,8 +134,12 @@ Result<ops::Matrix> Reader::matrix(const std::string& name, uint32_t n_in, uint3
   constexpr std::string_view kWeight = ".weight";
   if (name.ends_with(kWeight) && n_experts == 1) {
     const std::string scale = name.substr(0, name.size() - kWeight.size()) + ".scale";
-    T9_TRY(const std::optional<std::vector<float>> values, optional_vector(scale, 1));
-    if (values) matrix.scale = values->front();
+    const gguf::Tensor* scales = file_->find_tensor(scale);
+    const bool of_inputs = scales != nullptr && n_in > 1 && scales->ne[0] == n_in;
+    if (scales != nullptr && !of_inputs) {
+      T9_TRY(const std::vector<float> values, vector(scale, 1));
+      matrix.scale = values.front();
+    }
   }
   return matrix;
 }
@@ -163,6 +167,11 @@ Result<std::optional<std::vector<float>>> Reader::optional_vector(const std::str
 
 Result<uint32_t> Reader::size(std::string_view name, uint64_t low, uint64_t high) const {
   return bounded(*file_, key(name), low, high);
+}
+
+void Reader::leave_out(const std::string& name) const {
+  const gguf::Tensor* tensor = file_->find_tensor(name);
+  if (tensor != nullptr) used_.push_back(tensor);
 }
 
 Status Reader::check_all_used() const {

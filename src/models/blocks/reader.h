@@ -48,8 +48,8 @@ class Reader {
   static std::string layer_name(uint32_t layer, std::string_view name);
   bool has(const std::string& name) const { return file_->find_tensor(name) != nullptr; }
 
-  // A weight matrix [n_in, n_out], with the X.scale that may stand beside X.weight. Errors:
-  // kCorrupt if missing or of another shape.
+  // A weight matrix [n_in, n_out], with the X.scale that may stand beside X.weight (if it has n_in
+  // numbers, it is for another to read). Errors: kCorrupt if missing or of another shape.
   // With n_experts above 1: [n_in, n_out, n_experts].
   Result<ops::Matrix> matrix(const std::string& name, uint32_t n_in, uint32_t n_out,
                              uint32_t n_experts = 1) const;
@@ -59,6 +59,9 @@ class Reader {
   Result<std::vector<float>> vector(const std::string& name, uint32_t n, uint32_t rows = 1) const;
   Result<std::optional<std::vector<float>>> optional_vector(const std::string& name,
                                                             uint32_t n) const;
+
+  // A tensor, if it is there, is not read, and that is as it should be.
+  void leave_out(const std::string& name) const;
 
   // Refuses every tensor that no call above asked for: a graph that silently ignores weights
   // answers wrongly.

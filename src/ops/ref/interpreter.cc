@@ -81,7 +81,11 @@ class Interpreter {
   }
   void apply(const RmsNorm& op) {
     Rows y = tensor(op.in);
-    for (auto& row : y) normalise(row.data(), vec(op.weight), row.size(), op.eps);
+    const size_t n = vec(op.weight).size();
+    for (auto& row : y) {
+      for (size_t i = 0; i < row.size(); i += n)
+        normalise(row.data() + i, vec(op.weight), n, op.eps);
+    }
     store(op.out, std::move(y), op.add);
   }
   void apply(const LayerNorm& op) {
@@ -126,7 +130,8 @@ class Interpreter {
     const size_t n_pairs = rope.inv_freq.size();
     for (size_t pos = 0; pos < tokens_.size(); ++pos) {
       std::vector<double>& row = tensor(op.qkv)[pos];
-      for (uint32_t head = 0; head < op.n_heads + kv.n_kv_heads; ++head) {
+      const uint32_t n_kv_heads = op.append ? kv.n_kv_heads : 0;
+      for (uint32_t head = 0; head < op.n_heads + n_kv_heads; ++head) {
         double* x = row.data() + size_t{head} * kv.head_dim;
         const VectorId norm = head < op.n_heads ? op.q_norm : op.k_norm;
         if (norm) normalise(x, vec(norm), kv.head_dim, op.norm_eps);
@@ -145,6 +150,11 @@ class Interpreter {
           const double factor = 1 + static_cast<double>(rope.q_growth) * std::log(1 + steps);
           for (uint32_t d = 0; d < kv.head_dim; ++d) x[d] *= factor;
         }
+      }
+      if (!op.append) continue;
+      for (uint32_t head = 0; op.v_norm && head < n_kv_heads; ++head) {
+        double* v = row.data() + size_t{op.n_heads + n_kv_heads + head} * kv.head_dim;
+        normalise(v, vec(op.v_norm), kv.head_dim, op.norm_eps);
       }
       const auto k = row.begin() + static_cast<ptrdiff_t>(size_t{op.n_heads} * kv.head_dim);
       const auto width = static_cast<ptrdiff_t>(size_t{kv.n_kv_heads} * kv.head_dim);
@@ -190,11 +200,20 @@ class Interpreter {
     }
   }
   void apply(const GatedActivation& op) {
+    if (op.up.index >= 0) return apply_to_columns(op);
     for (const auto& row : tensor(op.in)) {
       std::vector<double> y(row.size() / 2);
       for (size_t i = 0; i < y.size(); ++i) {
         y[i] = gated(op.kind, row[i], row[i + y.size()]);
       }
+      tensor(op.out).push_back(std::move(y));
+    }
+  }
+  void apply_to_columns(const GatedActivation& op) {
+    for (size_t r = 0; r < tokens_.size(); ++r) {
+      std::vector<double> y = tensor(op.in)[r];
+      for (size_t i = 0; i < y.size(); ++i)
+        y[i] = gated(op.kind, y[i], tensor(op.up)[r][op.up_column + i]);
       tensor(op.out).push_back(std::move(y));
     }
   }
@@ -241,6 +260,8 @@ class Interpreter {
       }
       const bool divide = op.normalise || op.gating == Gating::kSoftmaxOfChosen;
       for (double& w : weights) w = w / (divide ? total : 1) * static_cast<double>(op.scale);
+      for (size_t i = 0; op.scales && i < experts.size(); ++i)
+        weights[i] *= static_cast<double>(vec(op.scales)[static_cast<size_t>(experts[i])]);
       weights.insert(weights.end(), experts.begin(), experts.end());
       tensor(op.out).push_back(std::move(weights));
     }
@@ -418,6 +439,11 @@ class Interpreter {
         y[r][i] /= 1 + std::exp(-gate[gate.size() == 1 ? 0 : i]);
     }
     tensor(op.out) = std::move(y);
+  }
+  void apply(const Scale& op) {
+    for (auto& row : tensor(op.out)) {
+      for (double& x : row) x *= static_cast<double>(op.factor);
+    }
   }
   void apply(const SelectRows& op) { tensor(op.out) = tensor(op.in); }
   void apply(const Head& op) {
