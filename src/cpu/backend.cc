@@ -42,6 +42,7 @@ class CpuBackend final : public ops::Backend {
   Status load();
 
   Result<std::span<const float>> step(const ops::Batch& batch) override;
+  std::span<const float> run_maxima() const override { return last_run_maxima_; }
   std::span<const float> states() const override { return states_; }
   void interrupt() override { interrupted_ = true; }
   void copy_page(ops::PageId from, ops::PageId to, uint32_t n_tokens) override {
@@ -154,14 +155,14 @@ class CpuBackend final : public ops::Backend {
   std::vector<Weight> weights_;
   Plan plan_;
   std::vector<std::vector<Chunk>> chunks_;  // by op; empty for ops that are no products
-  Memory logits_, scratch_;
+  Memory logits_, run_maxima_, scratch_;
   size_t scratch_bytes_ = 0;  // a thread
 
   KvArena arena_;
 
   // The step that is running.
   const ops::Batch* batch_ = nullptr;
-  std::span<const float> states_;
+  std::span<const float> states_, last_run_maxima_;
   size_t op_index_ = 0;
   uint32_t n_rows_ = 0;
   std::vector<uint32_t> row_position_, row_sequence_;
@@ -196,6 +197,8 @@ Status CpuBackend::load() {
   T9_TRY(plan_scratch());
   T9_TRY(logits_,
          Memory::reserve(size_t{options_.max_logit_rows} * program_.n_vocab * sizeof(float)));
+  T9_TRY(run_maxima_, Memory::reserve(size_t{options_.max_logit_rows} *
+                                      ops::logit_runs(program_.n_vocab) * sizeof(float)));
   T9_TRY(arena_.reserve(program_, options_.kv_type, options_.max_pages));
   row_position_.resize(options_.max_rows);
   row_sequence_.resize(options_.max_rows);
@@ -273,6 +276,8 @@ Result<std::span<const float>> CpuBackend::step(const ops::Batch& batch) {
   }
   if (interrupted_) return make_error(ErrorCode::kCancelled, "the step was interrupted");
   const Activation& state = tensor(std::get<ops::Head>(program_.ops.back()).in);
+  last_run_maxima_ = std::span(reinterpret_cast<const float*>(run_maxima_.data()),
+                               batch.logit_rows.size() * size_t{ops::logit_runs(program_.n_vocab)});
   states_ = std::span<const float>(row(state, static_cast<uint32_t>(batch.logit_rows.size())),
                                    batch.state_rows.size() * state.width);
   return std::span<const float>(reinterpret_cast<const float*>(logits_.data()),
@@ -331,12 +336,20 @@ void CpuBackend::run(const ops::Head& op) {
   args.out = reinterpret_cast<float*>(logits_.data());
   args.out_stride = program_.n_vocab;
   product(chunks_[op_index_], tensor(op.in), args);
-  if (op.softcap > 0) {
-    pool_.run(n_rows_, 1, [&](uint32_t begin, uint32_t end, uint32_t) {
-      for (uint32_t r = begin; r < end; ++r)
-        kernels_.soft_cap(args.out + size_t{r} * program_.n_vocab, program_.n_vocab, op.softcap);
-    });
-  }
+  constexpr uint32_t kPiece = 256 * ops::kLogitRun;
+  const uint32_t n_pieces = (program_.n_vocab + kPiece - 1) / kPiece;
+  const size_t n_runs = ops::logit_runs(program_.n_vocab);
+  auto* maxima = reinterpret_cast<float*>(run_maxima_.data());
+  pool_.run(n_rows_ * n_pieces, 1, [&](uint32_t begin, uint32_t end, uint32_t) {
+    for (uint32_t i = begin; i < end; ++i) {
+      const size_t r = i / n_pieces;
+      const uint32_t first = i % n_pieces * kPiece;
+      const uint32_t n = std::min(kPiece, program_.n_vocab - first);
+      float* x = args.out + r * program_.n_vocab + first;
+      if (op.softcap > 0) kernels_.soft_cap(x, n, op.softcap);
+      kernels_.run_maxima(x, n, maxima + r * n_runs + first / ops::kLogitRun);
+    }
+  });
 }
 
 void CpuBackend::product(const std::vector<Chunk>& chunks, const Activation& x, LinearArgs args) {

@@ -23,8 +23,8 @@ struct Toy {
   ops::Program program;
   std::vector<std::vector<uint8_t>> bytes;
 
-  explicit Toy(DType type, uint32_t width = 256, uint32_t head_dim = 32) {
-    const uint32_t n_heads = 6, n_kv_heads = 2, ffn = 2 * width, n_vocab = 83;
+  explicit Toy(DType type, uint32_t width = 256, uint32_t head_dim = 32, uint32_t n_vocab = 83) {
+    const uint32_t n_heads = 6, n_kv_heads = 2, ffn = 2 * width;
     const uint32_t q_width = n_heads * head_dim, kv_width = n_kv_heads * head_dim;
     bytes.reserve(64);
     const auto matrix = [&](uint32_t n_in, uint32_t n_out, DType t) {
@@ -134,6 +134,23 @@ TEST_P(BackendTest, AgreesWithTheInterpreterOnFloatWeights) {
   }
   EXPECT_GT(squares / static_cast<double>(got.size()), 0.01);
   EXPECT_LT(std::sqrt(errors / squares), 0.01);
+}
+
+TEST_P(BackendTest, RunMaximaAreTheLogits) {
+  constexpr uint32_t kVocab = 20011;  // several pieces, and a last run that is cut
+  const Toy toy(DType::kQ8_0, 256, 32, kVocab);
+  const auto tokens = random_tokens(3, 1);
+  auto backend = make_backend(toy.program, options(*GetParam(), 2));
+  ASSERT_TRUE(backend) << backend.error().message;
+  const std::vector<float> logits = run_alone(**backend, tokens, 3);
+  std::vector<float> want;
+  for (size_t row = 0; row < 3; ++row) {
+    for (size_t id = 0; id < kVocab; id += ops::kLogitRun) {
+      const auto* run = &logits[row * kVocab + id];
+      want.push_back(*std::max_element(run, run + std::min<size_t>(32, kVocab - id)));
+    }
+  }
+  EXPECT_TRUE(std::ranges::equal((*backend)->run_maxima(), want));
 }
 
 // Hidden states: right, and with the same bits in slices, alone or beside rows that want logits.

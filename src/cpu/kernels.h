@@ -306,6 +306,8 @@ struct KernelTable {
   // One head in place; cosine and sine [n_pairs].
   void (*rope)(float* head, const float* cosine, const float* sine, uint32_t n_pairs, bool neox);
   void (*soft_cap)(float* x, uint32_t n, float cap);
+  // The largest finite number of each run of 32, -inf where there is none.
+  void (*run_maxima)(const float* x, uint32_t n, float* out);
   // out = rms_norm(x) * w * silu(gate); with gate_first, out = rms_norm(x * silu(gate)) * w. out
   // may be x.
   void (*gated_rms_norm)(const float* x, const float* gate, const float* w, uint32_t n, float eps,

@@ -54,6 +54,24 @@ TEST_P(RowsTest, WhatIsNoNumberStaysNone) {
   }
 }
 
+TEST_P(RowsTest, RunMaximaAreOfWhatIsFinite) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const float odd[] = {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(),
+                       std::numeric_limits<float>::max(), std::numeric_limits<float>::lowest()};
+  for (const uint32_t n : {1u, 15u, 16u, 17u, 32u, 33u, 64u, 1000u}) {
+    std::vector<float> x = normal_values(n, 3.0f, n);
+    for (uint32_t i = 0; i < n; i += 3) x[i] = odd[i / 3 % 5];
+    if (n > 64) std::fill_n(x.begin() + 32, 32, std::numeric_limits<float>::quiet_NaN());
+    const uint32_t n_runs = (n + 31) / 32;
+    std::vector<float> want(n_runs, -kInfinity), got(n_runs + 1, 9.0f);
+    for (uint32_t i = 0; i < n; ++i)
+      if (std::isfinite(x[i])) want[i / 32] = std::max(want[i / 32], x[i]);
+    want.push_back(9.0f);
+    kernels().run_maxima(x.data(), n, got.data());
+    EXPECT_EQ(got, want) << n;
+  }
+}
+
 TEST_P(RowsTest, LayerNormAndGeluAreTheirDefinitions) {
   for (const uint32_t n : {1u, 7u, 16u, 33u, 200u}) {
     std::vector<float> x = normal_values(n, 3.0f, n), w = normal_values(n, 1.0f, 5),

@@ -108,7 +108,7 @@ Status Bench::read_prompt(uint32_t n) {
            backend_->step({.tokens = std::span(tokens).first(n_rows),
                            .sequences = {&sequence, 1},
                            .logit_rows = {&last, ends ? size_t{1} : 0}}));
-    if (ends) T9_TRY(choose(logits));
+    if (ends) T9_TRY(choose(logits, 0));
     done += n_rows;
   }
   return {};
@@ -148,14 +148,19 @@ Status Bench::write_replies(uint32_t n, uint32_t rows) {
     T9_TRY(const std::span<const float> logits,
            backend_->step({.tokens = tokens, .sequences = sequences, .logit_rows = logit_rows}));
     for (uint32_t r = 0; r < rows; ++r) {
-      T9_TRY(tokens[r], choose(logits.subspan(size_t{r} * program_.n_vocab, program_.n_vocab)));
+      T9_TRY(tokens[r], choose(logits, r));
     }
   }
   return {};
 }
 
-Result<int32_t> Bench::choose(std::span<const float> logits) {
-  const int32_t id = sampler_.sample({.temperature = 0.0f}, {.logits = logits});
+Result<int32_t> Bench::choose(std::span<const float> logits, uint32_t row) {
+  const uint32_t n = program_.n_vocab;
+  sampling::SampleInput input{.logits = logits.subspan(size_t{row} * n, n)};
+  const size_t n_runs = ops::logit_runs(n);
+  if (const auto maxima = backend_->run_maxima(); !maxima.empty())
+    input.run_maxima = maxima.subspan(row * n_runs, n_runs);
+  const int32_t id = sampler_.sample({.temperature = 0.0f}, input);
   if (id < 0) {
     return make_error(
         ErrorCode::kInternal,

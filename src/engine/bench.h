@@ -69,7 +69,7 @@ class Bench {
   Status make_context();
   // A greedy reply of n tokens in each of the first `rows` sequences, behind the context.
   Status write_replies(uint32_t n, uint32_t rows);
-  Result<int32_t> choose(std::span<const float> logits);
+  Result<int32_t> choose(std::span<const float> logits, uint32_t row);
   bool is_recurrent() const { return backend_->state_bytes() > 0; }
   std::span<const ops::PageId> pages(uint32_t sequence) const;
   // Fills in the result's seconds and parts.

@@ -8,6 +8,7 @@
 
 namespace tempo9::engine {
 
+static_assert(ops::kLogitRun == sampling::Sampler::kRun);
 static_assert(ops::kPageTokens == kv::kPageTokens && ops::kNoSlot == kv::kNoSlot);
 
 // Tokens of one position that the rules may turn down before the reply is cut.
@@ -79,6 +80,8 @@ Result<std::vector<SliceOutcome>> ModelExecutor::step(std::span<const sched::Sli
   mask_worker_.wait();
   T9_TRY(std::span<const float> logits, std::move(computed));
   T9_CHECK(logits.size() == logit_rows_.size() * size_t{n_vocab_});
+  std::span<const float> run_maxima = backend_->run_maxima();
+  const uint32_t n_runs = run_maxima.empty() ? 0 : ops::logit_runs(n_vocab_);
   std::span<const float> states = backend_->states();
   const size_t state_width = state_rows_.empty() ? 0 : states.size() / state_rows_.size();
   std::vector<SliceOutcome> outcomes;
@@ -89,10 +92,12 @@ Result<std::vector<SliceOutcome>> ModelExecutor::step(std::span<const sched::Sli
       states = states.subspan(n);
       continue;
     }
-    const size_t n_logits = (slice.tokens.size() - slice.first_logit_row) * n_vocab_;
-    T9_TRY(SliceOutcome outcome, outcome_of(slice, logits.first(n_logits)));
+    const size_t n_rows = slice.tokens.size() - slice.first_logit_row;
+    T9_TRY(SliceOutcome outcome,
+           outcome_of(slice, logits.first(n_rows * n_vocab_), run_maxima.first(n_rows * n_runs)));
     outcomes.push_back(std::move(outcome));
-    logits = logits.subspan(n_logits);
+    logits = logits.subspan(n_rows * n_vocab_);
+    run_maxima = run_maxima.subspan(n_rows * n_runs);
   }
   return outcomes;
 }
@@ -114,7 +119,8 @@ SliceOutcome ModelExecutor::pooled_outcome(const sched::Slice& slice,
 }
 
 Result<SliceOutcome> ModelExecutor::outcome_of(const sched::Slice& slice,
-                                               std::span<const float> logits) {
+                                               std::span<const float> logits,
+                                               std::span<const float> run_maxima) {
   const auto it = sequences_.find(slice.id);
   T9_CHECK(it != sequences_.end());
   Sequence& sequence = it->second;
@@ -133,7 +139,8 @@ Result<SliceOutcome> ModelExecutor::outcome_of(const sched::Slice& slice,
     return outcome;
   }
   const std::span<const float> last = logits.last(n_vocab_);
-  auto sampled = sample(&sequence, last);
+  if (!run_maxima.empty()) run_maxima = run_maxima.last(ops::logit_runs(n_vocab_));
+  auto sampled = sample(&sequence, last, run_maxima);
   if (!sampled) {
     outcome.next.finish = {.reason = FinishReason::kError, .error = std::move(sampled).error()};
     return outcome;
@@ -167,13 +174,15 @@ Result<SliceOutcome> ModelExecutor::outcome_of(const sched::Slice& slice,
   return outcome;
 }
 
-Result<TokenId> ModelExecutor::sample(Sequence* sequence, std::span<const float> logits) {
+Result<TokenId> ModelExecutor::sample(Sequence* sequence, std::span<const float> logits,
+                                      std::span<const float> run_maxima) {
   const GenerateRequest& request = *sequence->request;
   if (sequence->error) return *sequence->error;
   sampling::SampleInput input{
       .logits = logits,
       .prompt = request.prompt,
       .output = sequence->output,
+      .run_maxima = run_maxima,
       .key = {sequence->seed, request.choice, static_cast<uint32_t>(sequence->output.size())}};
   if (!sequence->masking) return sampler_.sample(request.sampling, input);
   MaskJob& masking = *sequence->masking;

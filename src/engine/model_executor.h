@@ -40,8 +40,11 @@ class ModelExecutor final : public Executor {
   void build_batch(std::span<const sched::Slice> slices);
   void begin_masks(std::span<const sched::Slice> slices);
   // A token that the sequence's rules take. -1: there is none.
-  Result<TokenId> sample(Sequence* sequence, std::span<const float> logits);
-  Result<SliceOutcome> outcome_of(const sched::Slice& slice, std::span<const float> logits);
+  // run_maxima: of the logits, as Backend's.
+  Result<TokenId> sample(Sequence* sequence, std::span<const float> logits,
+                         std::span<const float> run_maxima);
+  Result<SliceOutcome> outcome_of(const sched::Slice& slice, std::span<const float> logits,
+                                  std::span<const float> run_maxima);
   SliceOutcome pooled_outcome(const sched::Slice& slice, std::span<const float> states);
   TokenInfo info_of(TokenId id, const GenerateRequest& request,
                     std::span<const float> logits) const;

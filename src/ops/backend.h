@@ -48,6 +48,11 @@ struct BackendOptions {
   std::vector<double>* op_seconds = nullptr;
 };
 
+inline constexpr uint32_t kLogitRun = 32;
+inline constexpr uint32_t logit_runs(uint32_t n_vocab) {
+  return (n_vocab + kLogitRun - 1) / kLogitRun;
+}
+
 // Threads: one caller at a time (the engine thread), but for interrupt().
 class Backend {
  public:
@@ -59,6 +64,9 @@ class Backend {
   // within the embedding table.
   // Errors: kCancelled once interrupt() was called.
   virtual Result<std::span<const float>> step(const Batch& batch) = 0;
+  // Of the last step: the largest finite logit of each run of kLogitRun ids, -inf where there is
+  // none, [logit_rows.size(), runs of n_vocab], valid until the next step. Empty: not known.
+  virtual std::span<const float> run_maxima() const { return {}; }
   // Of the last step: what the head multiplies (the hidden state behind the last norm) of its
   // state_rows, [state_rows.size(), width], valid until the next step. Bits as logits'.
   virtual std::span<const float> states() const = 0;

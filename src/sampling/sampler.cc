@@ -79,7 +79,13 @@ float Sampler::scan(const SampleInput& input) {
     const uint32_t begin = run * kRun, n = std::min(kRun, n_tokens_ - begin);
     const uint32_t allowed = input.mask.empty() ? ~0U : input.mask[run];
     const std::span<const float> logits = input.logits.subspan(begin, n);
-    run_best_[run] = allowed == ~0U ? max_logit(logits) : max_of_allowed(logits, allowed);
+    if (allowed != ~0U) {
+      run_best_[run] = max_of_allowed(logits, allowed);
+    } else if (n == kRun && !input.run_maxima.empty()) {
+      run_best_[run] = input.run_maxima[run];
+    } else {
+      run_best_[run] = max_logit(logits);
+    }
     best = std::max(best, run_best_[run]);
   }
   return best;
@@ -105,6 +111,7 @@ void Sampler::collect(const SampleInput& input, float floor) {
 TokenId Sampler::sample(const Params& params, const SampleInput& input) {
   T9_CHECK(input.logits.size() == counts_.size());
   T9_CHECK(input.mask.empty() || input.mask.size() * 32 >= n_tokens_);
+  T9_CHECK(input.run_maxima.empty() || input.run_maxima.size() >= run_best_.size());
   float floor = std::numeric_limits<float>::lowest();
   const float best = scan(input);
   if (leaves_logits_alone(params)) {

@@ -16,6 +16,9 @@ struct SampleInput {
   std::span<const float> logits = {};    // [n_vocab]
   std::span<const TokenId> prompt = {};  // for penalties
   std::span<const TokenId> output = {};
+  // The largest finite logit of each run of Sampler::kRun ids, -inf where there is none. Empty: not
+  // known, then it is looked for.
+  std::span<const float> run_maxima = {};
   std::span<const uint32_t> mask = {};  // bit id % 32 of word id / 32: allowed. Empty: all are
   NoiseKey key = {};                    // unused when greedy
 };
@@ -31,9 +34,9 @@ class Sampler {
   // -1: nothing is allowed, or no allowed logit is a number.
   TokenId sample(const Params& params, const SampleInput& input);
 
- private:
   static constexpr uint32_t kRun = 32;  // ids that share a word of the mask
 
+ private:
   // Fills run_best_ with the best allowed logit of each run of ids, and gives the best of all.
   float scan(const SampleInput& input);
   // Candidates are what is allowed, finite and not below floor. Requires: scan(input). Runs whose

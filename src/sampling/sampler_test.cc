@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -149,6 +150,28 @@ TEST(Sampler, MaskAndPaddingAreNeverChosen) {
   }
   const std::vector<uint32_t> nothing = {0u};
   EXPECT_EQ(sampler.sample({}, {.logits = logits, .mask = nothing}), -1);
+}
+
+TEST(Sampler, GivenMaximaChangeNothing) {
+  constexpr uint32_t kVocab = 200, kTokens = 170;  // the last run is cut
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal(0.0f, 4.0f);
+  Sampler sampler(kVocab, kTokens);
+  for (uint32_t i = 0; i < 300; ++i) {
+    std::vector<float> logits(kVocab), maxima((kVocab + 31) / 32, -INFINITY);
+    for (float& x : logits) x = random() % 50 == 0 ? INFINITY : normal(random);
+    logits[kTokens] = 1000.0f;  // padding
+    for (uint32_t id = 0; id < kVocab; ++id)
+      if (std::isfinite(logits[id])) maxima[id / 32] = std::max(maxima[id / 32], logits[id]);
+    std::vector<uint32_t> mask(i % 2 == 0 ? 0 : maxima.size());
+    for (uint32_t& word : mask) word = random() % 2 == 0 ? ~0U : static_cast<uint32_t>(random());
+    const Params params{.temperature = i % 3 == 0 ? 0.0f : 1.0f,
+                        .presence_penalty = i % 5 == 0 ? 0.5f : 0.0f};
+    SampleInput input{.logits = logits, .mask = mask, .key = {1, 0, i}};
+    const TokenId want = sampler.sample(params, input);
+    input.run_maxima = maxima;
+    EXPECT_EQ(sampler.sample(params, input), want) << i;
+  }
 }
 
 TEST(Sampler, BrokenLogitsGiveNoToken) {

@@ -176,6 +176,21 @@ static void rope(float* head, const float* cosine, const float* sine, uint32_t n
   }
 }
 
+static void run_maxima(const float* x, uint32_t n, float* out) {
+  constexpr uint32_t kRun = 2 * kLanes;
+  const float infinity = __builtin_inff();
+  const F32 none = set1(-infinity);
+  const auto finite = [&](F32 v) { return select_small(v, none, v, infinity); };
+  for (uint32_t i = 0; i < n; i += kRun) {
+    const auto part = [&](uint32_t from) {
+      if (from + kLanes <= n) return finite(load(x + from));
+      const uint32_t n_left = from < n ? n - from : 0;
+      return fill_from(finite(load_part(x + from, n_left)), n_left, -infinity);
+    };
+    out[i / kRun] = reduce_max(max(part(i), part(i + kLanes)));
+  }
+}
+
 static void soft_cap(float* x, uint32_t n, float cap) {
   const F32 inverse = set1(1.0f / cap), c = set1(cap);
   uint32_t i = 0;

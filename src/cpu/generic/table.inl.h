@@ -32,6 +32,7 @@ const KernelTable kTable = {
     .causal_conv = causal_conv,
     .rope = rope,
     .soft_cap = soft_cap,
+    .run_maxima = run_maxima,
     .gated_rms_norm = gated_rms_norm,
     .delta_gates = delta_gates,
     .delta_rule = delta_rule,
