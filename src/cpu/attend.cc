@@ -7,7 +7,23 @@ namespace {
 
 constexpr size_t kCellsBytes = size_t{64} << 20;  // address space; touched as contexts grow
 
+// Most query heads of one call. Where more share a kv head (latent attention has one for all), they
+// are cut: so that their sums stay in the second-level cache, and one row keeps several threads
+// busy.
+constexpr uint32_t kCallHeads = 32;
+
+uint32_t group_heads(const ops::Attention& op, const ops::KvLayer& kv) {
+  return op.n_heads / kv.n_kv_heads;
+}
+uint32_t head_parts(const ops::Attention& op, const ops::KvLayer& kv) {
+  return (group_heads(op, kv) + kCallHeads - 1) / kCallHeads;
+}
+
 }  // namespace
+
+size_t Attend::scratch_bytes(const ops::Attention& op, const ops::KvLayer& kv) {
+  return attention_scratch_bytes(std::min(group_heads(op, kv), kCallHeads), kv.head_dim);
+}
 
 Status Attend::load(uint32_t max_rows) {
   runs_.reserve(max_rows);
@@ -33,24 +49,28 @@ void Attend::lay_out(const ops::Batch& batch) {
 
 AttentionArgs Attend::args_of(const Job& job, uint32_t item, uint32_t thread) const {
   const ops::Attention& op = job.op;
-  const RowRun& rows = runs_[item / job.kv.n_kv_heads];
-  const uint32_t kv_head = item % job.kv.n_kv_heads;
+  const uint32_t n_parts = head_parts(op, job.kv), part = item % n_parts;
+  const RowRun& rows = runs_[item / n_parts / job.kv.n_kv_heads];
+  const uint32_t kv_head = item / n_parts % job.kv.n_kv_heads;
   const ops::BatchSequence& sequence = batch_->sequences[rows.sequence];
   AttentionArgs args;
-  args.n_group_heads = op.n_heads / job.kv.n_kv_heads;
-  const size_t first_head = size_t{kv_head} * args.n_group_heads * job.kv.head_dim;
-  args.q = job.qkv.data + size_t{rows.first_row} * job.qkv.width + first_head;
+  const uint32_t n_group = group_heads(op, job.kv), first = n_group * part / n_parts;
+  args.n_group_heads = n_group * (part + 1) / n_parts - first;
+  const size_t first_head = size_t{kv_head} * n_group + first;
+  args.q = job.qkv.data + size_t{rows.first_row} * job.qkv.width + first_head * job.kv.head_dim;
   args.q_row_stride = job.qkv.width;
-  args.out = job.out.data + size_t{rows.first_row} * job.out.width + first_head;
+  args.out =
+      job.out.data + size_t{rows.first_row} * job.out.width + first_head * job.kv.value_dim();
   args.out_row_stride = job.out.width;
   args.n_rows = rows.n_rows;
   args.head_dim = job.kv.head_dim;
+  args.value_dim = job.kv.value_dim();
   args.first_position = rows.first_position;
   args.scale = op.scale;
   args.window = op.window;
   if (!op.causal) args.n_keys = sequence.n_past + sequence.n_rows;
   args.softcap = op.softcap;
-  if (job.sinks != nullptr) args.sinks = job.sinks + size_t{kv_head} * args.n_group_heads;
+  if (job.sinks != nullptr) args.sinks = job.sinks + first_head;
   args.arena = job.keys + job.head_bytes * kv_head;
   args.page_stride = job.page_stride;
   args.v_offset = job.v_offset;
@@ -75,14 +95,15 @@ bool Attend::split_cells(const Job& job, uint32_t n_items) {
     for (uint32_t begin = args.first_cell(); begin < end; begin += grain)
       pieces_.push_back({item, begin, std::min(begin + grain, end), n_floats});
     n_floats +=
-        size_t{args.n_cells()} * args.n_rows * args.n_group_heads * cell_stride(args.head_dim);
+        size_t{args.n_cells()} * args.n_rows * args.n_group_heads * cell_stride(args.value_dim);
   }
   return n_floats * sizeof(float) <= cells_.size();
 }
 
 void Attend::run(const Job& job) {
-  const auto n_items = static_cast<uint32_t>(runs_.size()) * job.kv.n_kv_heads;
-  const auto attention = kernels_.attention[static_cast<size_t>(format_)];
+  const uint32_t n_items =
+      static_cast<uint32_t>(runs_.size()) * job.kv.n_kv_heads * head_parts(job.op, job.kv);
+  const auto attention = kernels_.attention[static_cast<size_t>(job.format)];
   if (!split_cells(job, n_items)) {
     pool_.run(n_items, 1, [&](uint32_t begin, uint32_t end, uint32_t thread) {
       for (uint32_t i = begin; i < end && !interrupted_; ++i) attention(args_of(job, i, thread));
@@ -101,7 +122,7 @@ void Attend::run(const Job& job) {
     for (uint32_t i = begin; i < end && !interrupted_; ++i)
       attention(args_of_piece(pieces_[i], thread));
   });
-  const auto merge = kernels_.merge_cells[static_cast<size_t>(format_)];
+  const auto merge = kernels_.merge_cells[static_cast<size_t>(job.format)];
   pool_.run(n_pieces, 1, [&](uint32_t begin, uint32_t end, uint32_t thread) {
     for (uint32_t i = begin; i < end && !interrupted_; ++i) {
       const bool first_of_item = i == 0 || pieces_[i].item != pieces_[i - 1].item;

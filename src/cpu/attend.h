@@ -15,9 +15,11 @@ namespace tempo9::cpu {
 // Threads: as the backend's step.
 class Attend {
  public:
-  Attend(const KernelTable& kernels, KvFormat format, ThreadPool& pool,
-         const std::atomic<bool>& interrupted)
-      : kernels_(kernels), format_(format), pool_(pool), interrupted_(interrupted) {}
+  Attend(const KernelTable& kernels, ThreadPool& pool, const std::atomic<bool>& interrupted)
+      : kernels_(kernels), pool_(pool), interrupted_(interrupted) {}
+
+  // What a call of the kernel needs for such an op.
+  static size_t scratch_bytes(const ops::Attention& op, const ops::KvLayer& kv);
 
   // Reserves what steps of so many rows need. Errors: kResourceExhausted.
   Status load(uint32_t max_rows);
@@ -27,6 +29,7 @@ class Attend {
   struct Job {
     const ops::Attention& op;
     const ops::KvLayer& kv;
+    KvFormat format;
     const Activation& qkv;
     const Activation& out;
     const float* sinks;    // [op.n_heads] or null
@@ -35,16 +38,17 @@ class Attend {
     size_t page_stride;    // to the next page
     size_t v_offset;       // from keys to values
     uint8_t* scratch;      // of thread t at scratch + scratch_bytes * t
-    size_t scratch_bytes;  // at least attention_scratch_bytes
+    size_t scratch_bytes;  // at least scratch_bytes()
   };
   void run(const Job& job);
 
  private:
-  // A run of rows of one sequence whose attention one call computes for one kv head.
+  // A run of rows of one sequence whose attention one call computes, for heads of one kv head.
   struct RowRun {
     uint32_t sequence, first_row, n_rows, first_position;
   };
-  // Cells of one item (a run of rows and a kv head) that a thread takes together.
+  // Cells of one item (a run of rows, a kv head and a part of its query heads) that a thread takes
+  // together.
   struct CellPiece {
     uint32_t item, cell_begin, cell_end;
     size_t cells_offset;  // in floats, of the item's results
@@ -53,7 +57,6 @@ class Attend {
   bool split_cells(const Job& job, uint32_t n_items);
 
   const KernelTable& kernels_;
-  const KvFormat format_;
   ThreadPool& pool_;
   const std::atomic<bool>& interrupted_;
   const ops::Batch* batch_ = nullptr;

@@ -11,6 +11,7 @@
 #include "cpu/cpu.h"
 #include "cpu/experts.h"
 #include "cpu/kv_arena.h"
+#include "cpu/latent.h"
 #include "cpu/memory.h"
 #include "cpu/plan.h"
 #include "cpu/product.h"
@@ -31,9 +32,9 @@ class CpuBackend final : public ops::Backend {
       : program_(program),
         options_(options),
         kernels_(kernels),
-        kv_format_(static_cast<KvFormat>(options.kv_type)),
         pool_(options.n_threads, kernels.enter_thread),
-        attend_(kernels, kv_format_, pool_, interrupted_),
+        attend_(kernels, pool_, interrupted_),
+        latent_(kernels, pool_, interrupted_),
         experts_(kernels, pool_, interrupted_),
         recurrent_(kernels, pool_, interrupted_) {
     name_ = std::string("cpu/") + kernels.name;
@@ -82,7 +83,9 @@ class CpuBackend final : public ops::Backend {
   void run(const ops::RmsNorm& op);
   void run(const ops::LayerNorm& op);
   void run(const ops::Linear& op);
+  void run(const ops::HeadLinear& op);
   void run(const ops::RopeAppend& op);
+  void run(const ops::LatentAppend& op);
   void run(const ops::Attention& op);
   void run(const ops::GatedActivation& op);
   void run(const ops::Gelu& op);
@@ -149,7 +152,6 @@ class CpuBackend final : public ops::Backend {
   ops::Program program_;  // its matrices' bytes are not read after load()
   ops::BackendOptions options_;
   const KernelTable& kernels_;
-  const KvFormat kv_format_;
   ThreadPool pool_;
   std::string name_;
   std::vector<Weight> weights_;
@@ -172,6 +174,7 @@ class CpuBackend final : public ops::Backend {
   // Looked at between ops, and between the pieces of the long ones.
   std::atomic<bool> interrupted_{false};
   Attend attend_;
+  Latent latent_;
   Experts experts_;
   Recurrent recurrent_;
   SteadyClock clock_;
@@ -182,6 +185,7 @@ Status CpuBackend::load() {
   options_.on_read = nullptr;
   options_.log = nullptr;
   for (ops::Matrix& matrix : program_.matrices) matrix.data = {};
+  program_.made.clear();
   T9_TRY(plan_, plan_activations(program_, weights_, options_.max_rows));
   if (options_.op_seconds) options_.op_seconds->assign(program_.ops.size(), 0.0);
   chunks_.resize(program_.ops.size());
@@ -192,6 +196,7 @@ Status CpuBackend::load() {
     for (const ops::MatrixId id : product->matrices) weights.push_back(&weights_[at(id)]);
     chunks_[i] = plan_chunks(weights);
   }
+  T9_TRY(latent_.load(program_, weights_, options_.max_rows));
   T9_TRY(experts_.load(program_, weights_, options_.max_rows));
   T9_TRY(recurrent_.load(program_, plan_, options_.max_rows, options_.max_states));
   T9_TRY(plan_scratch());
@@ -215,8 +220,7 @@ Status CpuBackend::plan_scratch() {
   for (const ops::Op& op : program_.ops) {
     if (const auto* attention = std::get_if<ops::Attention>(&op)) {
       const ops::KvLayer& kv = program_.kv_layers[attention->kv_layer];
-      scratch_bytes_ = std::max(
-          scratch_bytes_, attention_scratch_bytes(attention->n_heads / kv.n_kv_heads, kv.head_dim));
+      scratch_bytes_ = std::max(scratch_bytes_, Attend::scratch_bytes(*attention, kv));
     }
   }
   scratch_bytes_ = std::max(scratch_bytes_, linear_scratch_bytes(options_.max_rows));
@@ -373,7 +377,7 @@ void CpuBackend::run(const ops::RopeAppend& op) {
   const KvArena::LayerPlace& place = arena_.layer(op.kv_layer);
   const auto n_pairs = static_cast<uint32_t>(program_.ropes[op.rope].inv_freq.size());
   const bool neox = program_.ropes[op.rope].neox;
-  const auto append = kernels_.append_kv[static_cast<size_t>(kv_format_)];
+  const auto append = kernels_.append_kv[static_cast<size_t>(place.format)];
   const uint32_t n_kv_heads = op.append ? kv.n_kv_heads : 0;
   const uint32_t n_rotated = op.n_heads + n_kv_heads;
   pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
@@ -396,8 +400,46 @@ void CpuBackend::run(const ops::RopeAppend& op) {
         uint8_t* at_head = arena_.head(page, place, head);
         float* v = values + size_t{head} * kv.head_dim;
         if (op.v_norm) kernels_.rms_norm(v, vector(op.v_norm), kv.head_dim, op.norm_eps, v, false);
-        append(k + size_t{head} * kv.head_dim, v, kv.head_dim, row_position_[r] % ops::kPageTokens,
-               at_head, at_head + place.head.v_offset());
+        append(k + size_t{head} * kv.head_dim, v, kv.head_dim, kv.head_dim,
+               row_position_[r] % ops::kPageTokens, at_head, at_head + place.head.v_offset());
+      }
+    }
+  });
+}
+
+void CpuBackend::run(const ops::HeadLinear& op) {
+  latent_.linear(op, chunks_[op_index_], tensor(op.in), tensor(op.out), n_rows_, scratch_.data(),
+                 scratch_bytes_);
+  quantize_rows(tensor(op.out));
+}
+
+void CpuBackend::run(const ops::LatentAppend& op) {
+  const Activation &q = tensor(op.q), &latent = tensor(op.latent), &out = tensor(op.out);
+  const KvArena::LayerPlace& place = arena_.layer(op.kv_layer);
+  const ops::KvLayer& kv = program_.kv_layers[op.kv_layer];
+  const uint32_t n_pairs = (kv.head_dim - kv.n_latent) / 2, n_rotated = 2 * n_pairs;
+  const uint32_t q_dim = q.width / op.n_heads;
+  const auto append = kernels_.append_kv[static_cast<size_t>(place.format)];
+  pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
+    for (uint32_t r = begin; r < end; ++r) {
+      const auto rotate = [&](float* x) {
+        kernels_.rope(x, cosines_[op.rope].data() + size_t{n_pairs} * r,
+                      sines_[op.rope].data() + size_t{n_pairs} * r, n_pairs,
+                      program_.ropes[op.rope].neox);
+      };
+      float* key = row(latent, r);
+      kernels_.rms_norm(key, vector(op.norm), kv.n_latent, op.norm_eps, key, false);
+      rotate(key + kv.n_latent);
+      const ops::PageId page =
+          batch_->sequences[row_sequence_[r]].pages[row_position_[r] / ops::kPageTokens];
+      uint8_t* keys = arena_.head(page, place, 0);
+      append(key, key, kv.head_dim, kv.n_latent, row_position_[r] % ops::kPageTokens, keys,
+             keys + place.head.v_offset());
+      for (uint32_t head = 0; head < op.n_heads; ++head) {
+        const float* from = row(q, r) + size_t{head + 1} * q_dim - n_rotated;
+        float* to = row(out, r) + size_t{head} * kv.head_dim + kv.n_latent;
+        std::memcpy(to, from, n_rotated * sizeof(float));
+        rotate(to);
       }
     }
   });
@@ -407,6 +449,7 @@ void CpuBackend::run(const ops::Attention& op) {
   const KvArena::LayerPlace& place = arena_.layer(op.kv_layer);
   attend_.run({.op = op,
                .kv = program_.kv_layers[op.kv_layer],
+               .format = place.format,
                .qkv = tensor(op.qkv),
                .out = tensor(op.out),
                .sinks = vector(op.sinks),

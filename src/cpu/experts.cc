@@ -68,6 +68,8 @@ void Experts::route(const ops::Route& op, const float* bias, const float* scales
   args.bias = bias;
   args.n_groups = op.n_groups;
   args.n_groups_used = op.n_groups_used;
+  T9_CHECK(op.n_group_best <= 2);
+  args.n_group_best = op.n_group_best;
   args.normalise = op.normalise;
   args.scale = op.scale;
   pool_.run(n_rows, 8, [&](uint32_t begin, uint32_t end, uint32_t thread) {

@@ -91,6 +91,17 @@ TEST_P(ExpertsTest, OnlyExpertsOfTheBestGroupsAreChosen) {
   EXPECT_EQ((std::vector<float>{out[3], out[4], out[5]}), (std::vector<float>{0, 7, 6}));
 }
 
+TEST_P(ExpertsTest, AGroupMayBeAsGoodAsItsBestExpert) {
+  // Pairs' best: 0.3, 0.11, 0.05, 0.2; their sums would choose the first two pairs.
+  const std::vector<float> logits = {std::log(.3f),  std::log(.05f), std::log(.11f), std::log(.11f),
+                                     std::log(.05f), std::log(.05f), std::log(.2f),  -40.0f};
+  const auto two = route(*GetParam(), logits, {.n_used = 3, .n_groups = 4, .n_groups_used = 2});
+  EXPECT_EQ((std::vector<float>{two[3], two[4], two[5]}), (std::vector<float>{0, 2, 3}));
+  const auto one = route(*GetParam(), logits,
+                         {.n_used = 3, .n_groups = 4, .n_groups_used = 2, .n_group_best = 1});
+  EXPECT_EQ((std::vector<float>{one[3], one[4], one[5]}), (std::vector<float>{0, 6, 1}));
+}
+
 TEST_P(ExpertsTest, NoNumbersStillGiveExperts) {
   const auto out = route(*GetParam(), std::vector<float>(16, std::nanf("")), {.n_used = 4});
   std::vector<float> experts(out.begin() + 4, out.end());

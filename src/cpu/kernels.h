@@ -105,11 +105,12 @@ inline constexpr uint32_t kCellKeys = 256;  // the fixed grid that keys are cut 
 struct AttentionArgs {
   const float* q = nullptr;  // of the first row's first head of this kv head, [row][head][head_dim]
   size_t q_row_stride = 0;
-  float* out = nullptr;  // same shape
+  float* out = nullptr;  // [row][head][value_dim]
   size_t out_row_stride = 0;
   uint32_t n_rows = 0;
-  uint32_t n_group_heads = 0;  // query heads a kv head
-  uint32_t head_dim = 0;
+  uint32_t n_group_heads = 0;   // query heads a kv head
+  uint32_t head_dim = 0;        // of queries and keys
+  uint32_t value_dim = 0;       // of values and of out
   uint32_t first_position = 0;  // of row 0
   float scale = 1;
   uint32_t window = 0;           // 0: all
@@ -124,7 +125,7 @@ struct AttentionArgs {
   void* scratch = nullptr;  // attention_scratch_bytes(...)
   // Where cells is set, only [cell_begin, cell_end) are attended to, and what comes out of each is
   // left in cells for merge_cells, so that several threads can share one call's keys:
-  // [n_cells()][n_rows * n_group_heads][cell_stride(head_dim)], the last two of which m and l
+  // [n_cells()][n_rows * n_group_heads][cell_stride(value_dim)], the last two of which m and l
   // begin.
   float* cells = nullptr;
   uint32_t cell_begin = 0, cell_end = 0;
@@ -144,16 +145,18 @@ struct AttentionArgs {
     return (end_key() + kCellKeys - 1) / kCellKeys - first_cell();
   }
 };
-T9_INLINE size_t cell_stride(uint32_t head_dim) {
-  return (head_dim + kLanes - 1) / kLanes * kLanes + 16;
+T9_INLINE size_t cell_stride(uint32_t value_dim) {
+  return (value_dim + kLanes - 1) / kLanes * kLanes + 16;
 }
 inline constexpr uint32_t kAttentionRows = 16;  // most rows of one call
 inline constexpr uint32_t kMaxHeadDim = 1024;
+// Values are not wider than keys.
 inline size_t attention_scratch_bytes(uint32_t n_group_heads, uint32_t head_dim) {
   const size_t n = size_t{kAttentionRows} * n_group_heads, tile = 16;
   const size_t dim = (head_dim + kLanes - 1) / kLanes * kLanes;
-  // Sums, m, l, scales and 16-bit queries; per query of a tile a cell's sums, scores and weights.
-  return (n * (dim + dim / 2 + 3) + tile * (dim + 256 + 128 + 8) + 64) * sizeof(float);
+  // Sums, 16-bit queries, m, l, scales and those of runs; per query of a tile a cell's sums, scores
+  // and weights.
+  return (n * (dim + dim / 2 + 4 + dim / 64) + tile * (dim + 256 + 128 + 8) + 64) * sizeof(float);
 }
 
 // Chooses one row's experts (ops::Route).
@@ -163,7 +166,7 @@ struct RouteArgs {
   ops::Gating gating = ops::Gating::kSoftmax;
   uint32_t n_used = 0;
   const float* bias = nullptr;  // [n_experts] or null
-  uint32_t n_groups = 1, n_groups_used = 1;
+  uint32_t n_groups = 1, n_groups_used = 1, n_group_best = 2;
   bool normalise = false;
   float scale = 1.0f;
   float* scratch = nullptr;  // route_scratch_floats(n_experts)
@@ -316,9 +319,9 @@ struct KernelTable {
   void (*delta_rule)(const DeltaRuleArgs&);
   void (*scan_gates)(const ScanGatesArgs&);
   void (*selective_scan)(const ScanArgs&);
-  // By KvFormat. Writes one key's k and v [head_dim] into a slot of a page.
-  void (*append_kv[kNumKvFormats])(const float* k, const float* v, uint32_t head_dim, uint32_t slot,
-                                   void* page_k, void* page_v);
+  // By KvFormat. Writes one key's k [head_dim] and v [value_dim] into a slot of a page.
+  void (*append_kv[kNumKvFormats])(const float* k, const float* v, uint32_t head_dim,
+                                   uint32_t value_dim, uint32_t slot, void* page_k, void* page_v);
   void (*attention[kNumKvFormats])(const AttentionArgs&);
   // After all of a call's cells: merges them, oldest first, and writes its rows.
   void (*merge_cells[kNumKvFormats])(const AttentionArgs&);

@@ -6,6 +6,15 @@
 
 namespace tempo9::cpu {
 
+KvFormat kv_format(ops::KvType type, const ops::KvLayer& layer) {
+  if (type == ops::KvType::kI16 && layer.n_latent > 0) return KvFormat::kLatentI16;
+  return static_cast<KvFormat>(type);
+}
+
+KvLayout kv_layout(ops::KvType type, const ops::KvLayer& layer) {
+  return kv_layout(kv_format(type, layer), layer.head_dim, layer.value_dim());
+}
+
 Status KvArena::reserve(const ops::Program& program, ops::KvType type, uint32_t n_pages) {
   classes_ = kv_page_classes(program, type);
   bases_.assign(1, 0);
@@ -18,8 +27,9 @@ Status KvArena::reserve(const ops::Program& program, ops::KvType type, uint32_t 
     const ops::KvLayer& layer = program.kv_layers[i];
     const auto page_class = static_cast<size_t>(
         std::ranges::find(classes_, windows[i], &ops::PageClass::window) - classes_.begin());
-    const KvLayout head = kv_layout(static_cast<KvFormat>(type), layer.head_dim);
-    layers_.push_back({page_class, offsets[page_class], head, layer.n_kv_heads});
+    const KvLayout head = kv_layout(type, layer);
+    layers_.push_back(
+        {page_class, offsets[page_class], kv_format(type, layer), head, layer.n_kv_heads});
     offsets[page_class] += head.bytes() * layer.n_kv_heads;
   }
   T9_TRY(memory_, Memory::reserve(bases_.back()));

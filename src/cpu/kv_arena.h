@@ -13,12 +13,17 @@
 
 namespace tempo9::cpu {
 
+// How a layer of the program keeps its keys and values.
+KvFormat kv_format(ops::KvType type, const ops::KvLayer& layer);
+KvLayout kv_layout(ops::KvType type, const ops::KvLayer& layer);
+
 class KvArena {
  public:
   // A KV layer's place in its class's part of a page: its heads follow each other.
   struct LayerPlace {
     size_t page_class = 0;
     size_t offset = 0;  // from the part's start
+    KvFormat format = KvFormat::kI16;
     KvLayout head;
     uint32_t n_heads = 0;
   };

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cpu/cpu.h"
+#include "cpu/kv_arena.h"
 
 namespace tempo9::cpu {
 
@@ -12,8 +13,7 @@ std::vector<ops::PageClass> kv_page_classes(const ops::Program& program, ops::Kv
   std::map<uint32_t, uint64_t> bytes;  // by window
   for (size_t i = 0; i < windows.size(); ++i) {
     const ops::KvLayer& layer = program.kv_layers[i];
-    bytes[windows[i]] +=
-        kv_layout(static_cast<KvFormat>(type), layer.head_dim).bytes() * layer.n_kv_heads;
+    bytes[windows[i]] += kv_layout(type, layer).bytes() * layer.n_kv_heads;
   }
   constexpr uint64_t kSystemPage = 4096;  // so that a part's memory can be given back alone
   std::vector<ops::PageClass> classes;

@@ -3,11 +3,12 @@
 //   f16, f32   K [head_dim][32 keys], V [32 keys][padded_dim]
 //   i16        K [pairs of dims][32 keys][2], one row [32 keys] of K scales and one of V scales
 //              (f32), V [16 pairs of keys][padded_dim][2]
+//   latent i16 the same with a row of K scales for each 64 dims
 //   i8         K [fours of dims][32 keys][4], a row of K scales for each 32 dims and one of V
 //              scales, V [8 fours of keys][padded_dim][4]; of a four the order is 0 2 1 3
 //
-// padded_dim is head_dim rounded up to 16 lanes. Lanes run over keys in K and over dims in V, so
-// neither scores nor sums need a reduction across lanes.
+// padded_dim is the values' size rounded up to 16 lanes. Lanes run over keys in K and over dims in
+// V, so neither scores nor sums need a reduction across lanes.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +16,11 @@
 
 namespace tempo9::cpu {
 
-enum class KvFormat : uint8_t { kI16, kI8, kF16, kF32 };  // in ops::KvType's order
-inline constexpr size_t kNumKvFormats = 4;
+// In ops::KvType's order; then what i16 is for latent layers.
+enum class KvFormat : uint8_t { kI16, kI8, kF16, kF32, kLatentI16 };
+inline constexpr size_t kNumKvFormats = 5;
 inline constexpr uint32_t kPageKeys = 32;
-inline constexpr uint32_t kQ8RunDims = 32;  // of a key, which share a scale
+inline constexpr uint32_t kQ8RunDims = 32, kLatentRunDims = 64;  // of a key, which share a scale
 
 struct KvLayout {
   size_t k_rows;       // rows of the K part
@@ -30,11 +32,15 @@ struct KvLayout {
   constexpr size_t bytes() const { return v_offset() + kPageKeys / v_row_keys * v_row_bytes; }
 };
 
-constexpr KvLayout kv_layout(KvFormat format, uint32_t head_dim) {
-  const size_t padded = (size_t{head_dim} + 15) / 16 * 16;
+constexpr KvLayout kv_layout(KvFormat format, uint32_t head_dim, uint32_t value_dim) {
+  const size_t padded = (size_t{value_dim} + 15) / 16 * 16;
   switch (format) {
     case KvFormat::kI16:
       return {(size_t{head_dim} + 1) / 2 + 2, 4, 2, padded * 4};
+    case KvFormat::kLatentI16:
+      return {
+          (size_t{head_dim} + 1) / 2 + (size_t{head_dim} + kLatentRunDims - 1) / kLatentRunDims + 1,
+          4, 2, padded * 4};
     case KvFormat::kI8:
       return {(size_t{head_dim} + 3) / 4 + (size_t{head_dim} + kQ8RunDims - 1) / kQ8RunDims + 1, 4,
               4, padded * 4};

@@ -28,6 +28,7 @@ std::vector<Lifetime> lifetimes(const ops::Program& program) {
         Overload{
             [&](const ops::Embed& op) { touch(op.out); },
             [&](const ops::RopeAppend& op) { touch(op.qkv); },
+            [&](const ops::LatentAppend& op) { touch(op.q), touch(op.latent), touch(op.out); },
             [&](const ops::Head& op) { touch(op.in); },
             [&](const ops::Scale& op) { touch(op.out); },
             [&](const ops::GatedActivation& op) {
@@ -53,7 +54,8 @@ void mark_quantized(const ops::Program& program, const std::vector<Weight>& weig
                     std::vector<Activation>& out) {
   for (const ops::Op& op : program.ops) {
     const auto product = ops::product_of(op);
-    if (!product) continue;
+    // A head's product quantises its own part of the rows.
+    if (!product || std::holds_alternative<ops::HeadLinear>(op)) continue;
     for (const ops::MatrixId id : product->matrices) {
       if (weights[static_cast<size_t>(id.index)].takes_quantized_rows())
         out[static_cast<size_t>(product->in.index)].quantized = true;

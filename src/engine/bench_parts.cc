@@ -20,6 +20,8 @@ struct PartName {
   std::string operator()(const ops::RmsNorm&) const { return "norm"; }
   std::string operator()(const ops::LayerNorm&) const { return "norm"; }
   std::string operator()(const ops::Linear& op) const { return tensors(op.matrices); }
+  std::string operator()(const ops::HeadLinear& op) const { return tensors({op.matrix}); }
+  std::string operator()(const ops::LatentAppend&) const { return "rope and KV write"; }
   std::string operator()(const ops::RopeAppend&) const { return "rope and KV write"; }
   std::string operator()(const ops::Attention&) const { return "attention"; }
   std::string operator()(const ops::GatedActivation&) const { return "activation"; }

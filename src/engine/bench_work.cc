@@ -15,25 +15,29 @@ std::vector<ops::MatrixId> matrices_of(const ops::Op& op) {
   return product ? std::move(product->matrices) : std::vector<ops::MatrixId>();
 }
 
-// Matrices of an expert tensor that a row meets; 1 for others.
+// Matrices of a tensor of many that a row meets; 1 for others.
 uint32_t n_used(const ops::Program& program, const ops::Op& op) {
+  if (const auto* heads = std::get_if<ops::HeadLinear>(&op))
+    return program.matrices[at(heads->matrix)].n_experts;
   const auto* experts = std::get_if<ops::ExpertLinear>(&op);
   return experts == nullptr ? 1 : program.n_slots[static_cast<size_t>(experts->out.index)];
 }
 
 // Of one key and value of one head, with their scales.
-uint64_t kv_bytes(ops::KvType type, uint64_t head_dim) {
+uint64_t kv_bytes(ops::KvType type, const ops::KvLayer& layer) {
+  const uint64_t n = uint64_t{layer.head_dim} + layer.value_dim();
+  const auto runs = [&](uint32_t size) { return (layer.head_dim + size - 1) / size; };
   switch (type) {
     case ops::KvType::kI16:
-      return 2 * (2 * head_dim + 4);
+      return 2 * n + sizeof(float) * ((layer.n_latent > 0 ? runs(64) : 1) + 1);
     case ops::KvType::kQ8:
-      return 2 * head_dim + 4 * ((head_dim + 31) / 32 + 1);
+      return n + sizeof(float) * (runs(32) + 1);
     case ops::KvType::kF16:
-      return 2 * 2 * head_dim;
+      return 2 * n;
     case ops::KvType::kF32:
       break;
   }
-  return 2 * 4 * head_dim;
+  return 4 * n;
 }
 
 }  // namespace
@@ -57,7 +61,7 @@ uint64_t kv_read_bytes(const ops::Program& program, ops::KvType type, uint32_t n
     if (attention == nullptr) continue;
     const ops::KvLayer& layer = program.kv_layers[attention->kv_layer];
     const uint64_t n_seen = attention->window > 0 ? std::min(n_keys, attention->window) : n_keys;
-    total += n_seen * layer.n_kv_heads * kv_bytes(type, layer.head_dim);
+    total += n_seen * layer.n_kv_heads * kv_bytes(type, layer);
   }
   return total;
 }

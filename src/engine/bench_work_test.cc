@@ -62,6 +62,31 @@ TEST(BenchWork, KvThatIsRead) {
   }
 }
 
+// Three heads with a matrix each, all of which every row meets; one latent row of 66 + 6.
+TEST(BenchWork, LatentAttention) {
+  ops::Program program;
+  program.n_vocab = 5;
+  std::vector<uint8_t> data(4 * 8 * 72), heads(4 * 3 * 8 * 6);
+  ops::Matrix table{"m", DType::kF32, 8, 72, data}, each{"m", DType::kF32, 8, 6, heads};
+  each.n_experts = 3;
+  const ops::TensorId x = program.embed(program.add_matrix(table), 1.0f);
+  const ops::TensorId q = program.linear(x, {program.add_matrix(table)});
+  program.kv_layers = {{1, 72, 66}};
+  program.head_linear({.in = q,
+                       .in_stride = 24,
+                       .matrix = program.add_matrix(each),
+                       .out = program.heads(3, 6),
+                       .out_stride = 6});
+  program.ops.emplace_back(
+      ops::Attention{.qkv = q, .kv_layer = 0, .n_heads = 3, .scale = 1.0f, .window = 0});
+  EXPECT_EQ(weight_multiply_adds(program, 7, 1), 7u * (8 * 72 + 3 * 8 * 6));
+  EXPECT_EQ(unread_bytes(program), data.size()) << "the table";
+  EXPECT_EQ(kv_read_bytes(program, ops::KvType::kF16, 10), 10u * (72 + 66) * 2);
+  EXPECT_EQ(kv_read_bytes(program, ops::KvType::kI16, 10), 10u * ((72 + 66) * 2 + 3 * 4))
+      << "two scales of the key, one of the value";
+  EXPECT_EQ(kv_read_bytes(program, ops::KvType::kQ8, 10), 10u * ((72 + 66) + 4 * 4));
+}
+
 TEST(BenchWork, TablesThatAreOnlyLookedUpIn) {
   EXPECT_EQ(unread_bytes(Small(false).program), 8u * 5 * 4);
   EXPECT_EQ(unread_bytes(Small(true).program), 0u);

@@ -37,6 +37,7 @@ std::optional<Product> product_of(const Op& op) {
   if (const auto* linear = std::get_if<Linear>(&op)) return Product{linear->in, linear->matrices};
   if (const auto* experts = std::get_if<ExpertLinear>(&op))
     return Product{experts->in, experts->matrices};
+  if (const auto* heads = std::get_if<HeadLinear>(&op)) return Product{heads->in, {heads->matrix}};
   const auto* head = std::get_if<Head>(&op);
   if (head != nullptr && head->matrix.index >= 0) return Product{head->in, {head->matrix}};
   return std::nullopt;
@@ -115,6 +116,7 @@ void Program::rope_append(RopeAppend op) {
   const KvLayer& kv = kv_layers[op.kv_layer];
   const uint32_t n_appended = op.append ? 2 * kv.n_kv_heads : 0;
   T9_CHECK(widths[at(op.qkv)] == (op.n_heads + n_appended) * kv.head_dim);
+  T9_CHECK(kv.n_latent == 0);
   T9_CHECK(op.rope < ropes.size() && 2 * ropes[op.rope].inv_freq.size() <= kv.head_dim);
   T9_CHECK(!op.q_norm || vectors[at(op.q_norm)].size() == kv.head_dim);
   T9_CHECK(!op.k_norm || vectors[at(op.k_norm)].size() == kv.head_dim);
@@ -126,9 +128,29 @@ TensorId Program::attention(Attention op) {
   const KvLayer& kv = kv_layers[op.kv_layer];
   T9_CHECK(op.n_heads % kv.n_kv_heads == 0);
   T9_CHECK(!op.sinks || vectors[at(op.sinks)].size() == op.n_heads);
-  op.out = new_tensor(op.n_heads * kv.head_dim);
+  op.out = new_tensor(op.n_heads * kv.value_dim());
   ops.push_back(op);
   return op.out;
+}
+
+TensorId Program::heads(uint32_t n_heads, uint32_t width) { return new_tensor(n_heads * width); }
+
+void Program::head_linear(HeadLinear op) {
+  const Matrix& matrix = matrices[at(op.matrix)];
+  T9_CHECK(matrix.n_in <= op.in_stride && matrix.n_out <= op.out_stride);
+  T9_CHECK(widths[at(op.in)] == op.in_stride * matrix.n_experts);
+  T9_CHECK(widths[at(op.out)] == op.out_stride * matrix.n_experts);
+  ops.push_back(op);
+}
+
+void Program::latent_append(LatentAppend op) {
+  const KvLayer& kv = kv_layers[op.kv_layer];
+  const size_t n_rotated = 2 * ropes[op.rope].inv_freq.size();
+  T9_CHECK(kv.n_kv_heads == 1 && kv.n_latent > 0 && kv.head_dim == kv.n_latent + n_rotated);
+  T9_CHECK(widths[at(op.latent)] == kv.head_dim && vectors[at(op.norm)].size() == kv.n_latent);
+  T9_CHECK(widths[at(op.q)] % op.n_heads == 0 && widths[at(op.q)] / op.n_heads >= n_rotated);
+  T9_CHECK(widths[at(op.out)] == op.n_heads * kv.head_dim);
+  ops.push_back(op);
 }
 
 TensorId Program::gated_activation(TensorId gate_up, Activation kind) {
@@ -156,7 +178,7 @@ TensorId Program::gelu(TensorId in) {
 TensorId Program::route(Route op) {
   const uint32_t n_experts = widths[at(op.logits)];
   T9_CHECK(op.n_used > 0 && op.n_groups > 0 && n_experts % op.n_groups == 0);
-  T9_CHECK(op.n_groups_used > 0 && op.n_groups_used <= op.n_groups);
+  T9_CHECK(op.n_groups_used > 0 && op.n_groups_used <= op.n_groups && op.n_group_best > 0);
   T9_CHECK(op.n_used <= n_experts / op.n_groups * op.n_groups_used);
   T9_CHECK(!op.bias || vectors[at(op.bias)].size() == n_experts);
   T9_CHECK(!op.scales || vectors[at(op.scales)].size() == n_experts);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,7 +48,9 @@ struct TensorId {
 
 struct KvLayer {
   uint32_t n_kv_heads = 0;
-  uint32_t head_dim = 0;
+  uint32_t head_dim = 0;  // of keys
+  uint32_t n_latent = 0;  // values are the keys' first so many dims; 0: of their own, head_dim
+  uint32_t value_dim() const { return n_latent > 0 ? n_latent : head_dim; }
 };
 
 // Rotary embedding of the first 2 * inv_freq.size() elements of each head.
@@ -128,7 +131,32 @@ struct Attention {
   bool causal = true;   // else query i also sees the keys j behind it, with j - i < window
   float softcap = 0;    // scores become softcap * tanh(score / softcap); 0: no
   VectorId sinks = {};  // [n_heads]: a score more in each head's softmax, which weighs no value
-  TensorId out = {};    // [n_rows, n_heads * head_dim]
+  TensorId out = {};    // [n_rows, n_heads * value_dim]
+};
+
+// Each head has a matrix of its own (matrix.n_experts are the heads): out of head h, from h *
+// out_stride on, = W_h in, from h * in_stride on.
+struct HeadLinear {
+  TensorId in;
+  uint32_t in_stride;
+  MatrixId matrix;
+  TensorId out;
+  uint32_t out_stride;
+};
+
+// What multi-head latent attention keeps of a row, and its queries' rotated part. latent is [c |
+// r]: c is normalised, r rotated, and both together appended as the one key of the row, whose value
+// is c. The last r of each head of q are rotated and go into the last r of each head of out, whose
+// first c others fill.
+struct LatentAppend {
+  TensorId q;       // [n_rows, n_heads * (anything + r)]
+  TensorId latent;  // [n_rows, c + r]
+  VectorId norm;    // [c]
+  float norm_eps;
+  uint32_t kv_layer;  // one kv head of c + r dims, n_latent = c
+  uint32_t n_heads;
+  uint32_t rope;  // of r dims
+  TensorId out;   // [n_rows, n_heads * (c + r)]
 };
 
 // in is [gate | up]; out = act(gate) * up. For each slot where in has slots.
@@ -154,7 +182,8 @@ struct Route {
   uint32_t n_used = 1;    // experts a row
   VectorId bias = {};     // [n_experts], added to the scores for the choice only
   uint32_t n_groups = 1;  // equal runs of experts, of which the n_groups_used best can be chosen
-  uint32_t n_groups_used = 1;  // from; a group is as good as its two best experts' sum
+  uint32_t n_groups_used = 1;  // from; a group is as good as the sum of
+  uint32_t n_group_best = 2;   // its so many best experts
   bool normalise = false;      // weights (the scores of the chosen) are divided by their sum
   float scale = 1.0f;          // then multiplied by this
   VectorId scales = {};        // [n_experts], and each by its expert's
@@ -278,9 +307,10 @@ struct Head {
   float softcap;
 };
 
-using Op = std::variant<Embed, RmsNorm, LayerNorm, Linear, RopeAppend, Attention, GatedActivation,
-                        Gelu, Route, ExpertLinear, ExpertSum, ReluSquared, CausalConv, GatedDelta,
-                        Mamba2Scan, GatedNorm, SigmoidGate, Scale, SelectRows, Head>;
+using Op =
+    std::variant<Embed, RmsNorm, LayerNorm, Linear, HeadLinear, RopeAppend, LatentAppend, Attention,
+                 GatedActivation, Gelu, Route, ExpertLinear, ExpertSum, ReluSquared, CausalConv,
+                 GatedDelta, Mamba2Scan, GatedNorm, SigmoidGate, Scale, SelectRows, Head>;
 
 // What an op multiplies with weights: in [rows, n_in] by each of the matrices.
 struct Product {
@@ -307,6 +337,8 @@ struct Program {
   std::vector<Op> ops;
   std::vector<DraftLayer> draft_layers;
   uint32_t n_vocab = 0;  // rows of the head; 0: no logits
+  // Matrices that the file holds in another form; those in it are borrowed.
+  std::vector<std::shared_ptr<const std::vector<uint8_t>>> made;
 
   // Recording. Each returns the op's output; shapes are checked here, once (T9_CHECK: models check
   // the file first).
@@ -319,6 +351,9 @@ struct Program {
   TensorId linear(TensorId in, std::vector<MatrixId> matrices, VectorId bias = {});
   void add_linear(TensorId residual, TensorId in, MatrixId matrix, VectorId bias = {});
   void rope_append(RopeAppend op);
+  TensorId heads(uint32_t n_heads, uint32_t width);  // filled by the next two
+  void head_linear(HeadLinear op);
+  void latent_append(LatentAppend op);
   TensorId attention(Attention op);  // sets op.out
   TensorId gated_activation(TensorId gate_up, Activation kind);
   TensorId gated_activation(TensorId gate, TensorId up, uint32_t up_column, Activation kind);

@@ -29,7 +29,7 @@ TINY = ["llama_gqa2_d80_llama3", "qwen2_gqa7_d64_tied", "qwen3_gqa3_d80", "gemma
 # Recurrent layers besides; keys and values that several layers read.
 FAMILIES = ["lfm2", "lfm2moe", "quant_lfm2_q4_k", "gemma2_d64", "mistral3", "quant_qwen3moe_q4_k", "glm4moe_groups_norm", "quant_gpt_oss_mxfp4",
             "nemotron_h_moe_latent", "quant_nemotron_h_q8_0", "qwen3next", "qwen35",
-            "gemma4", "quant_gemma4_moe_q8_0"]
+            "gemma4", "quant_gemma4_moe_q8_0", "deepseek_v2_groups", "quant_deepseek_v3_q8_0"]
 REAL = ["qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", "smollm2-135m-instruct-q4_1.gguf", "gemma-3-270m-q4_k_m.gguf"]
 SAMPLED = {"temperature": 0.8, "top_p": 0.95, "top_k": 40, "seed": 11}
 
@@ -147,12 +147,12 @@ def test_families(name, tmp_path):
     check_tiny(name, best_table(), tmp_path)
 
 
-@pytest.mark.parametrize("name", ["qwen2_gqa7_d64_tied", "gemma3_d256"])
+@pytest.mark.parametrize("name", ["qwen2_gqa7_d64_tied", "gemma3_d256", "deepseek_v3"])
 def test_8_bit_kv(name, tmp_path):
     check_tiny(name, best_table(), tmp_path, kv_type="q8_0")
 
 
-@pytest.mark.parametrize("name", ["qwen2_gqa7_d64_tied", "gemma3_d256", "quant_mix_q5_0_q8_0", "lfm2", "gemma4"])
+@pytest.mark.parametrize("name", ["qwen2_gqa7_d64_tied", "gemma3_d256", "quant_mix_q5_0_q8_0", "lfm2", "gemma4", "deepseek_v3"])
 def test_every_circumstance(name, tmp_path):
     """The user's own proof: slices of 64, 512 and 2048, hits of 0 to 99 %, 1, 3 and 7 neighbours that arrive meanwhile, pages
     from memory and from disk, 1 and 2 threads; greedy and sampled."""

@@ -63,6 +63,16 @@ class Gemma4:
 
 
 @dataclass(frozen=True)
+class Latent:
+    rank: int  # of the latent rows
+    nope: int  # of a head's query, what does not rotate
+    rope: int  # and what does
+    value: int  # of a head's output
+    q_rank: int = 0  # 0: queries in one step
+    joined: bool = False  # attn_kv_b in one tensor, as older files have it
+
+
+@dataclass(frozen=True)
 class Case:
     name: str
     arch: str  # general.architecture
@@ -90,6 +100,7 @@ class Case:
     multipliers: dict = field(default_factory=dict)  # Granite's, by GGUF key
     softcaps: tuple | None = None  # of attention scores and of logits
     experts: Experts | None = None
+    mla: Latent | None = None
     growth: float = 0.0  # Ministral 3: attention.temperature_scale
     layers: str = ""  # of hybrids, a letter each: * attention, M Mamba2, - MLP, E experts (Nemotron-H's letters), c a short
     # convolution, D Gated DeltaNet; in Nemotron-H that is all, others have an MLP or experts behind it
@@ -230,6 +241,14 @@ def qwen_hybrid(name, arch, hf, layers, D, **shape):
                 rope_base=1e7, **shape)
 
 
+def deepseek(name, version, latent, H, **shape):
+    return Case(name, "deepseek2", f"DeepseekV{version}ForCausalLM", H=H, K=1, D=latent.nope + latent.rope, mla=latent,
+                **({"eps": 1e-6} | shape))
+
+
+DEEPSEEK_YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 256, "beta_fast": 32.0,
+                 "beta_slow": 1.0, "mscale": 0.707, "mscale_all_dim": 0.707}
+
 F32_CASES = [
     llama("llama_gqa1_d64", n_layers=3, E=144, F=200, H=3, K=3, D=64, V=261),
     llama("llama_gqa3_tied", n_layers=3, E=192, F=328, H=3, K=1, D=64, V=301, tied=True, eps=1e-3),
@@ -302,6 +321,14 @@ F32_CASES = [
             experts=Experts(12, 3, 60, shared=60, lead=1, groups=(1, 1), scale=1.7)),
     glm4moe("glm4moe_groups_norm", n_layers=2, E=136, F=120, H=4, K=2, D=40, rope_dims=20, V=267, qk_norm=True,
             experts=Experts(12, 4, 52, shared=104, lead=0, groups=(4, 2), scale=1.2, normalise=False)),
+    deepseek("deepseek_v2_lite", 2, Latent(64, 48, 16, 40), H=4, n_layers=3, E=144, F=132, V=287, rope_scaling=DEEPSEEK_YARN,
+             experts=Experts(10, 3, 60, shared=120, lead=1, groups=(1, 1), scale=1.0, normalise=False)),
+    deepseek("deepseek_v2_groups", 2, Latent(48, 32, 32, 32, q_rank=72, joined=True), H=4, n_layers=2, E=136, F=120, V=277,
+             eps=1e-3,  # not of the norms inside attention
+             experts=Experts(12, 4, 52, shared=52, lead=0, groups=(4, 2), scale=3.0, normalise=False)),
+    deepseek("deepseek_v3", 3, Latent(80, 64, 32, 64, q_rank=96), H=5, n_layers=3, E=160, F=148, V=281,
+             rope_scaling=DEEPSEEK_YARN | {"mscale": 1.0, "mscale_all_dim": 1.0},
+             experts=Experts(12, 4, 56, shared=56, lead=1, groups=(4, 2), scale=2.5)),
     gpt_oss("gpt_oss", n_layers=4, E=136, F=96, H=4, K=2, D=48, V=295, window=50, experts=Experts(9, 4, 96)),
     lfm2("lfm2", n_layers=5, E=144, F=196, H=3, K=1, D=48, V=285, layers="c*cc*", taps=3),
     lfm2("lfm2_taps4", n_layers=3, E=200, F=152, H=5, K=5, D=40, V=279, layers="*cc", taps=4),
@@ -378,6 +405,9 @@ QUANT_CASES = [
            F=192, H=2, K=1, rope_dims=32, experts=Experts(8, 3, 96, shared=96, lead=1, groups=(1, 1), scale=1.5)),
     _quant("quant_lfm2_q4_k", {"*": "Q4_K", "token_embd": "Q6_K", "attn_v": "Q6_K"}, arch="lfm2",
            hf_class="Lfm2ForCausalLM", n_layers=4, tied=True, qk_norm=True, rope_base=1e6, layers="cc*c", taps=3),
+    _quant("quant_deepseek_v3_q8_0", {"*": "Q8_0"}, arch="deepseek2", hf_class="DeepseekV3ForCausalLM", E=160, F=192, H=4,
+           K=1, D=96, eps=1e-6, mla=Latent(128, 64, 32, 64, q_rank=96),
+           experts=Experts(8, 3, 96, shared=96, lead=1, groups=(4, 2), scale=1.5)),
     _quant("quant_gpt_oss_mxfp4", {"*": "Q8_0", "ffn_gate_exps": "MXFP4", "ffn_up_exps": "MXFP4",
                                    "ffn_down_exps": "MXFP4"}, arch="gpt-oss", hf_class="GptOssForCausalLM",
            qkv_bias=True, out_bias=True, rope_base=150000.0, rope_scaling=GPT_OSS_YARN, window=50, E=192, F=160,

@@ -106,12 +106,14 @@ def _add_hyperparameters(w: gguf.GGUFWriter, case: Case) -> None:
     elif case.arch != "qwen35moe":
         w.add_feed_forward_length([case.F if k in "-E" else 0 for k in kinds] if alone else case.F)
     w.add_head_count(case.H)
-    if not case.gemma4:
+    if case.mla:
+        _add_latent(w, case)
+    elif not case.gemma4:
         w.add_head_count_kv([case.K if k == "*" else 0 for k in kinds] if kinds and not case.delta else case.K)
     if case.arch.startswith("lfm2"):
         w.add_vocab_size(case.V)
         w.add_shortconv_l_cache(case.taps)
-    elif not case.gemma4:
+    elif not case.gemma4 and not case.mla:
         w.add_key_length(case.D)
         w.add_value_length(case.D)
     if alone:
@@ -136,6 +138,8 @@ def _add_hyperparameters(w: gguf.GGUFWriter, case: Case) -> None:
         w.add_rope_scaling_type(gguf.RopeScalingType.YARN)
         w.add_rope_scaling_factor(case.rope_scaling["factor"])
         w.add_rope_scaling_orig_ctx_len(case.rope_scaling["original_max_position_embeddings"])
+        if case.mla:
+            w.add_rope_scaling_yarn_log_mul(0.1 * case.rope_scaling["mscale_all_dim"])
         if "beta_fast" in case.rope_scaling:
             w.add_rope_scaling_yarn_beta_fast(case.rope_scaling["beta_fast"])
             w.add_rope_scaling_yarn_beta_slow(case.rope_scaling["beta_slow"])
@@ -199,6 +203,24 @@ def _add_gemma4(w: gguf.GGUFWriter, case: Case) -> None:
         w.add_final_logit_softcapping(own.softcap)
 
 
+def _add_latent(w: gguf.GGUFWriter, case: Case) -> None:
+    n = case.mla
+    w.add_kv_lora_rank(n.rank)
+    if n.q_rank:
+        w.add_q_lora_rank(n.q_rank)
+    w.add_rope_dimension_count(n.rope)
+    if n.joined:
+        w.add_head_count_kv(case.H)
+        w.add_key_length(n.nope + n.rope)
+        w.add_value_length(n.value)
+        return
+    w.add_head_count_kv(1)
+    w.add_key_length(n.rank + n.rope)
+    w.add_value_length(n.rank)
+    w.add_key_length_mla(n.nope + n.rope)
+    w.add_value_length_mla(n.value)
+
+
 def mrope_sections(case: Case) -> list[int]:
     """Pairs that turn by time, height and width."""
     pairs = (case.rope_dims or case.D) // 2
@@ -209,7 +231,8 @@ def _add_experts(w: gguf.GGUFWriter, case: Case) -> None:
     x = case.experts
     w.add_expert_count(x.n)
     w.add_expert_used_count(x.used)
-    if case.arch in ("gemma4", "qwen3moe", "qwen3vlmoe", "glm4moe", "gpt-oss", "lfm2moe", "nemotron_h_moe") or case.delta:
+    with_width = ("gemma4", "qwen3moe", "qwen3vlmoe", "glm4moe", "gpt-oss", "lfm2moe", "nemotron_h_moe", "deepseek2")
+    if case.arch in with_width or case.delta:
         w.add_expert_feed_forward_length(x.F)
     if case.delta:
         w.add_expert_shared_feed_forward_length(x.shared)
@@ -224,12 +247,14 @@ def _add_experts(w: gguf.GGUFWriter, case: Case) -> None:
     if case.arch == "lfm2moe":
         w.add_leading_dense_block_count(x.lead)
         w.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
-    if case.arch == "glm4moe":
+    if case.arch in ("glm4moe", "deepseek2"):
         w.add_expert_shared_count(x.shared // x.F)
         w.add_leading_dense_block_count(x.lead)
-        w.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+        if not case.hf_class.startswith("DeepseekV2"):
+            w.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
         w.add_expert_weights_scale(x.scale)
-        w.add_expert_weights_norm(x.normalise)
+        if x.normalise or case.arch != "deepseek2":
+            w.add_expert_weights_norm(x.normalise)
         w.add_expert_group_count(x.groups[0])
         w.add_expert_group_used_count(x.groups[1])
 
@@ -259,8 +284,19 @@ def _fuse_qkv(tensors: dict, n_layers: int) -> dict:
     return out
 
 
+def _join_kv_b(tensors: dict, case: Case) -> dict:
+    out, n = dict(tensors), case.mla
+    for i in range(case.n_layers):
+        k = out.pop(f"blk.{i}.attn_k_b.weight")[0].swapaxes(1, 2)
+        v = out.pop(f"blk.{i}.attn_v_b.weight")[0]
+        out[f"blk.{i}.attn_kv_b.weight"] = (np.ascontiguousarray(np.concatenate([k, v], axis=1)).reshape(-1, n.rank), "F32")
+    return out
+
+
 def write(case: Case, path: Path) -> None:
     tensors = encoded_tensors(case)
+    if case.mla and case.mla.joined:
+        tensors = _join_kv_b(tensors, case)
     if case.fused_qkv:
         tensors = _fuse_qkv(tensors, case.n_layers)
     w = gguf.GGUFWriter(path, case.arch)

@@ -13,6 +13,8 @@ _LAYER_NAMES = {
     "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
     "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
     "attn_qkv": "self_attn.qkv_proj", "attn_output": "self_attn.o_proj",
+    "attn_q_a": "self_attn.q_a_proj", "attn_q_a_norm": "self_attn.q_a_layernorm", "attn_q_b": "self_attn.q_b_proj",
+    "attn_kv_a_mqa": "self_attn.kv_a_proj_with_mqa", "attn_kv_a_norm": "self_attn.kv_a_layernorm",
     "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm",
     "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
     "ffn_gate_inp": "mlp.gate",
@@ -171,6 +173,16 @@ def _delta_rows(case: Case, values: dict[str, np.ndarray]) -> None:
         values[name + "ssm_out.weight"] = _untile(case, values[name + "ssm_out.weight"], axis=1)
 
 
+def _join_latent(case: Case, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Takes the heads' own matrices out of values; gives them as the one that makes keys and values of latent rows."""
+    out = {}
+    for i in range(case.n_layers if case.mla else 0):
+        k = values.pop(f"blk.{i}.attn_k_b.weight").swapaxes(1, 2)
+        v = values.pop(f"blk.{i}.attn_v_b.weight")
+        out[f"model.layers.{i}.self_attn.kv_b_proj.weight"] = np.concatenate([k, v], axis=1).reshape(-1, case.mla.rank)
+    return out
+
+
 def state_dict(case: Case) -> dict[str, torch.Tensor]:
     values = {}
     tensors = encoded_tensors(case)
@@ -199,7 +211,7 @@ def state_dict(case: Case) -> dict[str, torch.Tensor]:
         values[name] = value
     if case.delta:
         _delta_rows(case, values)
-    joined = _join_experts(case, values)
+    joined = _join_experts(case, values) | _join_latent(case, values)
     joined |= {hf_name(case, name): value for name, value in values.items()}
     state = {name: torch.from_numpy(np.ascontiguousarray(value, np.float32)) for name, value in joined.items()}
     if case.arch.startswith("qwen3vl"):
@@ -256,6 +268,10 @@ def config(case: Case):
         scalar = case.E // case.H if case.n_layers == 46 else case.D  # the 27B's own rule
         common |= dict(sliding_window=case.window, layer_types=kinds, query_pre_attn_scalar=scalar, eos_token_id=1,
                        attn_logit_softcapping=case.softcaps[0], final_logit_softcapping=case.softcaps[1])
+    if case.mla:
+        n = case.mla
+        common |= dict(q_lora_rank=n.q_rank or None, kv_lora_rank=n.rank, qk_nope_head_dim=n.nope, qk_rope_head_dim=n.rope,
+                       v_head_dim=n.value, num_key_value_heads=case.H, head_dim=n.rope)
     if case.experts:
         common |= _experts_config(case)
     if case.arch.startswith("qwen3vl"):
@@ -328,6 +344,13 @@ def _experts_config(case: Case) -> dict:
     if case.arch == "lfm2moe":
         return config | dict(num_experts=x.n, moe_intermediate_size=x.F, norm_topk_prob=x.normalise,
                              num_dense_layers=x.lead, use_expert_bias=True, routed_scaling_factor=x.scale)
+    if case.arch == "deepseek2":
+        config |= dict(n_routed_experts=x.n, moe_intermediate_size=x.F, norm_topk_prob=x.normalise, n_group=x.groups[0],
+                       topk_group=x.groups[1], n_shared_experts=x.shared // x.F, first_k_dense_replace=x.lead,
+                       routed_scaling_factor=x.scale)
+        if case.hf_class.startswith("DeepseekV2"):
+            return config | dict(topk_method="group_limited_greedy" if x.groups[0] > 1 else "greedy")
+        return config | dict(scoring_func="sigmoid")  # only the converter reads it
     if case.arch == "glm4moe":
         return config | dict(
             n_routed_experts=x.n, moe_intermediate_size=x.F, norm_topk_prob=x.normalise, n_group=x.groups[0],

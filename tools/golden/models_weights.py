@@ -31,6 +31,8 @@ def token_ids(key: str, n: int, vocab: int) -> list[int]:
 
 
 def matrix_gain(case: Case, role: str) -> float:
+    if role in ("attn_q_b", "attn_kv_a_mqa"):
+        return Q_GAIN
     if role in ("attn_q", "attn_k", "attn_qkv"):
         return 1.0 if case.qk_norm else Q_GAIN
     if role == "ffn_gate_inp":
@@ -52,6 +54,11 @@ def matrix_shapes(case: Case, layer: int) -> dict[str, tuple[int, ...]]:
     if case.arch == "phi3":
         return {"attn_qkv": (q + 2 * kv, E), "attn_output": (E, q), "ffn_up": (2 * F, E), "ffn_down": (E, F)}
     shapes = {"attn_q": (q, E), "attn_k": (kv, E), "attn_v": (kv, E), "attn_output": (E, q)}
+    if case.mla:
+        n = case.mla
+        shapes = {"attn_q_a": (n.q_rank, E), "attn_q_b": (q, n.q_rank)} if n.q_rank else {"attn_q": (q, E)}
+        shapes |= {"attn_kv_a_mqa": (n.rank + n.rope, E), "attn_k_b": (case.H, n.rank, n.nope),
+                   "attn_v_b": (case.H, n.value, n.rank), "attn_output": (E, case.H * n.value)}
     if case.kind(layer) == "c":
         shapes = {"shortconv.in_proj": (3 * E, E), "shortconv.conv": (E, case.taps), "shortconv.out_proj": (E, E)}
     if case.has_experts(layer):
@@ -158,6 +165,10 @@ def vector_shapes(case: Case, layer: int) -> dict[str, int]:
     if case.arch.startswith("nemotron_h"):
         return {"attn_norm": case.E}  # one mixer a layer
     norms = {"attn_norm": case.E, mlp_norm(case): case.E}
+    if case.mla:
+        norms |= {"attn_kv_a_norm": case.mla.rank}
+        if case.mla.q_rank:
+            norms |= {"attn_q_a_norm": case.mla.q_rank}
     if case.qk_norm and case.kind(layer) == "*":
         norms["attn_q_norm"] = case.head_dim(layer)
         if not case.shares_kv(layer):
@@ -282,6 +293,7 @@ def float_tensors(case: Case) -> dict[str, np.ndarray]:
             out |= mamba_tensors(case, i)
         if case.kind(i) == "D":
             out |= delta_tensors(case, i)
-        if case.arch in ("glm4moe", "lfm2moe", "nemotron_h_moe") and case.has_experts(i):
+        biased = case.arch in ("glm4moe", "lfm2moe", "nemotron_h_moe") or case.hf_class == "DeepseekV3ForCausalLM"
+        if biased and case.has_experts(i):
             vector(f"blk.{i}.exp_probs_b.bias", case.experts.n, 0.1)
     return out

@@ -73,7 +73,7 @@ static void weigh_values(const AttentionArgs& args, const QueryTile<kN>& t, cons
   }
   for (uint32_t key = 0; key < n_keys; ++key) {
     const uint8_t* row =
-        v[key / kPageKeys] + Kv::kBytes * ((key % kPageKeys) * padded_dim(args.head_dim) + d0);
+        v[key / kPageKeys] + Kv::kBytes * ((key % kPageKeys) * padded_dim(args.value_dim) + d0);
     F32 value[kD];
 #pragma GCC unroll 8
     for (int j = 0; j < kD; ++j)
@@ -161,7 +161,7 @@ T9_SIMD void merge_sink(const AttentionArgs& args, uint32_t i, float* out, float
   float keep[16], sums[16];
   store(keep, Base::raise(sub(set1(*m), set1(new_m))));
   const F32 factor = set1(keep[0]);
-  for (uint32_t d = 0; d < padded_dim(args.head_dim); d += kLanes)
+  for (uint32_t d = 0; d < padded_dim(args.value_dim); d += kLanes)
     store(out + d, mul(load(out + d), factor));
   store(sums, fma(set1(*l), factor, Base::raise(sub(set1(sink), set1(new_m)))));
   *l = sums[0];
@@ -172,7 +172,7 @@ T9_SIMD void merge_sink(const AttentionArgs& args, uint32_t i, float* out, float
 template <class Base>
 T9_SIMD void end_cell(const AttentionArgs& args, float* out, float* m, float* l, float* cell_out,
                       float cell_m, float cell_l) {
-  const uint32_t dim = padded_dim(args.head_dim);
+  const uint32_t dim = padded_dim(args.value_dim);
   if (args.cells != nullptr) {
     cell_out[dim] = cell_m;
     cell_out[dim + 1] = cell_l;
@@ -202,7 +202,7 @@ static void attend_cell(const AttentionArgs& args, const QueryTile<kN>& t, const
   for (int i = 0; i < kN; ++i)
     soften(t.scores[i], t.begin[i], t.end[i], n_keys, &cell_m[i], &cell_l[i]);
   uint32_t d = 0;
-  const uint32_t dim = padded_dim(args.head_dim);
+  const uint32_t dim = padded_dim(args.value_dim);
   for (; d + 4 * kLanes <= dim; d += 4 * kLanes) weigh_values<Kv, kN, 4>(args, t, v, n_keys, d);
   for (; d < dim; d += kLanes) weigh_values<Kv, kN, 1>(args, t, v, n_keys, d);
   for (int i = 0; i < kN; ++i)
@@ -213,7 +213,7 @@ static void attend_cell(const AttentionArgs& args, const QueryTile<kN>& t, const
 T9_SIMD float* cell_place(const AttentionArgs& args, uint32_t cell_begin, uint32_t index) {
   const size_t n = size_t{args.n_rows} * args.n_group_heads;
   const size_t cell = cell_begin / kCellKeys - args.first_cell();
-  return args.cells + (cell * n + index) * cell_stride(args.head_dim);
+  return args.cells + (cell * n + index) * cell_stride(args.value_dim);
 }
 
 // The running state of a call's queries, and one tile's scratch.
@@ -234,9 +234,9 @@ static void attend_tile(const AttentionArgs& args, const AttentionState& s, uint
     t.q[i] = args.q + row * args.q_row_stride + head * args.head_dim;
     t.scores[i] = s.scores + size_t{i} * kCellKeys;
     t.cell_out[i] = args.cells != nullptr ? cell_place(args, cell_begin, index)
-                                          : s.cell_out + size_t{i} * padded_dim(args.head_dim);
+                                          : s.cell_out + size_t{i} * padded_dim(args.value_dim);
     seen_keys(args, row, cell_begin, n_keys, &t.begin[i], &t.end[i]);
-    out[i] = s.out + size_t{index} * padded_dim(args.head_dim);
+    out[i] = s.out + size_t{index} * padded_dim(args.value_dim);
     m[i] = s.m + index;
     l[i] = s.l + index;
   }
@@ -276,22 +276,22 @@ T9_SIMD void for_each_cell(const AttentionArgs& args, Attend attend) {
 
 // Normalises [n][padded_dim] by l and writes the rows.
 T9_SIMD void write_attention(const AttentionArgs& args, const float* sums, const float* l) {
-  const uint32_t dim = padded_dim(args.head_dim);
+  const uint32_t dim = padded_dim(args.value_dim);
   for (uint32_t i = 0; i < args.n_rows * args.n_group_heads; ++i) {
     const F32 inverse = set1(1.0f / l[i]);
     float* out = args.out + (i / args.n_group_heads) * args.out_row_stride +
-                 (i % args.n_group_heads) * args.head_dim;
+                 (i % args.n_group_heads) * args.value_dim;
     const float* sum = sums + size_t{i} * dim;
     uint32_t d = 0;
-    for (; d + kLanes <= args.head_dim; d += kLanes) store(out + d, mul(load(sum + d), inverse));
-    if (d < args.head_dim) store_part(out + d, mul(load(sum + d), inverse), args.head_dim - d);
+    for (; d + kLanes <= args.value_dim; d += kLanes) store(out + d, mul(load(sum + d), inverse));
+    if (d < args.value_dim) store_part(out + d, mul(load(sum + d), inverse), args.value_dim - d);
   }
 }
 
 template <class Kv>
 static void attention(const AttentionArgs& args) {
   const uint32_t n = args.n_rows * args.n_group_heads;
-  const uint32_t dim = padded_dim(args.head_dim);
+  const uint32_t dim = padded_dim(args.value_dim);
   AttentionState s;
   s.out = static_cast<float*>(args.scratch);
   s.cell_out = s.out + size_t{n} * dim;
@@ -315,7 +315,7 @@ static void attention(const AttentionArgs& args) {
 
 template <class Base>
 static void merge_cells(const AttentionArgs& args) {
-  const uint32_t n = args.n_rows * args.n_group_heads, dim = padded_dim(args.head_dim);
+  const uint32_t n = args.n_rows * args.n_group_heads, dim = padded_dim(args.value_dim);
   float* out = static_cast<float*>(args.scratch);
   float* sums = out + size_t{n} * dim;
   for (uint32_t i = 0; i < n; ++i) {
@@ -332,22 +332,27 @@ static void merge_cells(const AttentionArgs& args) {
 }
 
 template <class Kv>
-static void append_kv(const float* k, const float* v, uint32_t head_dim, uint32_t slot,
-                      void* page_k, void* page_v) {
+static void append_kv(const float* k, const float* v, uint32_t head_dim, uint32_t value_dim,
+                      uint32_t slot, void* page_k, void* page_v) {
   using Element = typename Kv::Element;
   auto* keys = static_cast<Element*>(page_k);
-  auto* values = static_cast<Element*>(page_v) + size_t{slot} * padded_dim(head_dim);
+  auto* values = static_cast<Element*>(page_v) + size_t{slot} * padded_dim(value_dim);
   F32 infinite = zero();
   for (uint32_t d = 0; d < head_dim; d += kLanes) {
     const uint32_t n = head_dim - d < kLanes ? head_dim - d : kLanes;
-    const F32 key = load_part(k + d, n), value = load_part(v + d, n);  // the padding gets zeros
+    const F32 key = load_part(k + d, n);
     Element column[kLanes];
     Kv::write(column, key);
     for (uint32_t i = 0; i < n; ++i) keys[size_t{d + i} * kPageKeys + slot] = column[i];
+    infinite = see_infinite(key, infinite);
+  }
+  for (uint32_t d = 0; d < value_dim; d += kLanes) {
+    const uint32_t n = value_dim - d < kLanes ? value_dim - d : kLanes;
+    const F32 value = load_part(v + d, n);  // the padding gets zeros
     Kv::write(values + d, value);
-    infinite = see_infinite(value, see_infinite(key, infinite));
+    infinite = see_infinite(value, infinite);
   }
   if (is_finite(infinite)) return;
   keys[slot] = Kv::kNoNumber;
-  for (uint32_t d = 0; d < head_dim; d += kLanes) Kv::write(values + d, zero());
+  for (uint32_t d = 0; d < value_dim; d += kLanes) Kv::write(values + d, zero());
 }

@@ -3,6 +3,8 @@
 // of 256 keys, merged oldest first. What is rounded:
 //
 //   k, v   KvI16: per key and head to a scale of max / 5792, max / 8191 (about f16's error)
+//          KvLatentI16: the same, but k per key and 64 dims, and q per row, head and 64 dims: of
+//          latent keys a part is rotated, whose size has nothing to do with the others'
 //          KvI8:  k per key and 32 dims, v per key and head, to a scale of max / 127
 //   q      per row and head to max / kQueryMax
 //   p v    per page of 32 keys, the weights p * v_scale to max / kWeightMax
@@ -20,15 +22,21 @@ struct KvI16 {
   static constexpr uint32_t kPerRow = 2;
   static constexpr uint32_t kRunDims = 64;   // whose products are summed as integers
   static constexpr bool kScaleARun = false;  // else one a key
+  static constexpr bool kScaleAQueryRun = false;
   using Element = int16_t;
   static constexpr uint32_t place(uint32_t i) { return i; }  // of a row's i-th element
   T9_SIMD void unfold(I32 row, I32* pairs) { pairs[0] = row; }
+};
+struct KvLatentI16 : KvI16 {
+  static constexpr bool kScaleARun = true;
+  static constexpr bool kScaleAQueryRun = true;
 };
 struct KvI8 {
   static constexpr float kKeyMax = 127.0f, kValueMax = 127.0f;
   static constexpr uint32_t kPerRow = 4;
   static constexpr uint32_t kRunDims = kQ8RunDims;
   static constexpr bool kScaleARun = true;
+  static constexpr bool kScaleAQueryRun = false;
   using Element = int8_t;
   // So that the bytes at even places are the first pair.
   static constexpr uint32_t place(uint32_t i) { return i == 1 ? 2 : i == 2 ? 1 : i; }
@@ -77,8 +85,8 @@ T9_SIMD float quantize_i16(const float* x, uint32_t n, float limit, int16_t* q) 
 }
 
 template <class Kv>
-static void append_kv_int(const float* k, const float* v, uint32_t head_dim, uint32_t slot,
-                          void* page_k, void* page_v) {
+static void append_kv_int(const float* k, const float* v, uint32_t head_dim, uint32_t value_dim,
+                          uint32_t slot, void* page_k, void* page_v) {
   using Element = typename Kv::Element;
   constexpr uint32_t kPer = Kv::kPerRow;
   int16_t q[kMaxHeadDim];
@@ -93,24 +101,26 @@ static void append_kv_int(const float* k, const float* v, uint32_t head_dim, uin
   for (uint32_t d = 0; d < n_rows * kPer; ++d) {
     keys[size_t{d / kPer} * kPer * kPageKeys + Kv::place(d % kPer)] = static_cast<Element>(q[d]);
   }
-  const float value_scale = quantize_i16(v, head_dim, Kv::kValueMax, q);
+  const float value_scale = quantize_i16(v, value_dim, Kv::kValueMax, q);
   const bool is_number = !__builtin_isnan(value_scale);
   scales[size_t{n_runs} * kPageKeys] = is_number ? value_scale : 0.0f;
   if (!is_number) scales[0] = value_scale;  // the key's
-  auto* values = static_cast<Element*>(page_v) + size_t{slot / kPer} * kPer * padded_dim(head_dim) +
+  const uint32_t n_values = padded_dim(value_dim);
+  auto* values = static_cast<Element*>(page_v) + size_t{slot / kPer} * kPer * n_values +
                  Kv::place(slot % kPer);
-  for (uint32_t d = 0; d < padded_dim(head_dim); ++d) values[kPer * d] = static_cast<Element>(q[d]);
+  for (uint32_t d = 0; d < n_values; ++d) values[kPer * d] = static_cast<Element>(q[d]);
 }
 
 template <int kN>
 struct QueryTileInt {
-  const int16_t* q[kN];         // [padded_dim]
-  float q_scale[kN];            // with the attention scale and log2(e)
-  float* scores[kN];            // [256]
-  int16_t* weights[kN];         // [256]
-  float* weight_scale[kN];      // [8], a page
-  float* cell_out[kN];          // [padded_dim]
-  uint32_t begin[kN], end[kN];  // keys of this cell it sees, relative to the cell
+  const int16_t* q[kN];          // [padded_dim]
+  float q_scale[kN];             // with the attention scale and log2(e)
+  const float* q_run_scale[kN];  // where a query has one for each run
+  float* scores[kN];             // [256]
+  int16_t* weights[kN];          // [256]
+  float* weight_scale[kN];       // [8], a page
+  float* cell_out[kN];           // [padded_dim]
+  uint32_t begin[kN], end[kN];   // keys of this cell it sees, relative to the cell
   // By page: what is to be fetched while its keys, and its values, are read. Null in the tiles
   // behind a cell's first, which find all of it in the caches.
   const uint8_t *const *after_k, *const *after_v;
@@ -168,7 +178,8 @@ static void score_pages_int(const QueryTileInt<kN>& t, uint32_t head_dim,
       }
 #pragma GCC unroll 16
       for (int i = 0; i < kN; ++i) {
-        const F32 sum = to_f32(acc[i][v]);
+        F32 sum = to_f32(acc[i][v]);
+        if constexpr (Kv::kScaleAQueryRun) sum = mul(sum, set1(t.q_run_scale[i][begin / kRunRows]));
         total[i][v] = Kv::kScaleARun ? fma(sum, scale, total[i][v]) : add(total[i][v], sum);
       }
     }
@@ -280,9 +291,10 @@ static void weigh_values_int(const QueryTileInt<kN>& t, const uint8_t* const* v,
 
 // The running state of a call's queries, and one tile's scratch.
 struct AttentionStateInt {
-  float *out, *m, *l, *q_scale;  // [n][padded_dim], [n], [n], [n]
-  int16_t* q;                    // [n][padded_dim]
-  float *cell_out, *scores;      // [kQueryTileI16][padded_dim], [kQueryTileI16][256]
+  float *out, *m, *l, *q_scale;  // [n][padded value_dim], [n], [n], [n]
+  float* q_run_scale;            // [n][key_runs]
+  int16_t* q;                    // [n][padded head_dim]
+  float *cell_out, *scores;      // [kQueryTileI16][padded value_dim], [kQueryTileI16][256]
   float* weight_scale;           // [kQueryTileI16][8]
   int16_t* weights;              // [kQueryTileI16][256]
 };
@@ -291,12 +303,13 @@ template <class Kv, int kN>
 static void attend_tile_int(const AttentionArgs& args, const AttentionStateInt& s, uint32_t first,
                             uint32_t cell_begin, const uint8_t* const* k, const uint8_t* const* v,
                             const uint8_t* const* next, uint32_t n_keys) {
-  const uint32_t head_dim = args.head_dim, dim = padded_dim(head_dim);
+  const uint32_t head_dim = args.head_dim, dim = padded_dim(args.value_dim);
   QueryTileInt<kN> t;
   for (uint32_t i = 0; i < kN; ++i) {
     const uint32_t index = first + i, row = index / args.n_group_heads;
-    t.q[i] = s.q + size_t{index} * dim;
+    t.q[i] = s.q + size_t{index} * padded_dim(head_dim);
     t.q_scale[i] = s.q_scale[index];
+    t.q_run_scale[i] = s.q_run_scale + size_t{index} * key_runs<Kv>(head_dim);
     t.scores[i] = s.scores + size_t{i} * kCellKeys;
     t.weights[i] = s.weights + size_t{i} * kCellKeys;
     t.weight_scale[i] = s.weight_scale + size_t{i} * (kCellKeys / kPageKeys);
@@ -344,22 +357,33 @@ T9_SIMD void attend_tile_of(uint32_t n, const AttentionArgs& args, const Attenti
 template <class Kv>
 static void attention_int(const AttentionArgs& args) {
   const uint32_t n = args.n_rows * args.n_group_heads;
-  const uint32_t dim = padded_dim(args.head_dim);
+  const uint32_t dim = padded_dim(args.value_dim), q_dim = padded_dim(args.head_dim);
+  const uint32_t n_runs = key_runs<Kv>(args.head_dim);
   AttentionStateInt s;
   s.out = static_cast<float*>(args.scratch);
   s.cell_out = s.out + size_t{n} * dim;
   s.scores = s.cell_out + size_t{kQueryTileI16} * dim;
   s.q = reinterpret_cast<int16_t*>(s.scores + size_t{kQueryTileI16} * kCellKeys);
-  s.weights = s.q + size_t{n} * dim;
+  s.weights = s.q + size_t{n} * q_dim;
   s.weight_scale = reinterpret_cast<float*>(s.weights + size_t{kQueryTileI16} * kCellKeys);
   s.m = s.weight_scale + size_t{kQueryTileI16} * (kCellKeys / kPageKeys);
   s.l = s.m + n;
   s.q_scale = s.l + n;
+  s.q_run_scale = s.q_scale + n;
   for (uint32_t i = 0; i < n; ++i) {
     const float* q = args.q + (i / args.n_group_heads) * args.q_row_stride +
                      (i % args.n_group_heads) * args.head_dim;
-    s.q_scale[i] = quantize_i16(q, args.head_dim, kQueryMax, s.q + size_t{i} * dim) * args.scale *
-                   BaseTwo::kScoreUnits;
+    int16_t* q_int = s.q + size_t{i} * q_dim;
+    s.q_scale[i] = args.scale * BaseTwo::kScoreUnits;
+    if constexpr (Kv::kScaleAQueryRun) {
+      for (uint32_t run = 0, d = 0; run < n_runs; ++run, d += Kv::kRunDims) {
+        const uint32_t n_dims = args.head_dim - d < Kv::kRunDims ? args.head_dim - d : Kv::kRunDims;
+        s.q_run_scale[size_t{i} * n_runs + run] = quantize_i16(q + d, n_dims, kQueryMax, q_int + d);
+      }
+    } else {
+      s.q_scale[i] =
+          quantize_i16(q, args.head_dim, kQueryMax, q_int) * args.scale * BaseTwo::kScoreUnits;
+    }
     s.m[i] = kBelowAll;
     s.l[i] = 0;
   }

@@ -54,7 +54,7 @@ T9_SIMD void drop_groups(const RouteArgs& args, const float* choice, float* take
           second = members[i];
         }
       }
-      const float sum = size > 1 ? first + second : first;
+      const float sum = size > 1 && args.n_group_best > 1 ? first + second : first;
       if (worst == args.n_groups || sum <= lowest) {
         worst = group;
         lowest = sum;

@@ -105,6 +105,23 @@ struct Mixed {
 using Mixer = std::function<Result<Mixed>(const Reader& reader, ops::Program& program,
                                           ops::TensorId x, uint32_t layer)>;
 
+// Multi-head latent attention, as DeepSeek has it: attention over the latent rows themselves. The
+// matrix that makes keys of them is absorbed by the queries, the one that makes values by what the
+// heads give. Uses the program's first rope.
+struct LatentSizes {
+  uint32_t n_latent = 0;  // of what is kept of a row for all heads, without the rotated part
+  uint32_t n_nope = 0, n_rope = 0;  // of a head's query: not rotated, rotated
+  uint32_t n_value = 0;             // of what a head gives
+};
+struct LatentSpec {
+  LatentSizes sizes;
+  float scale = 0;
+};
+// Errors: kCorrupt for keys that are missing or do not fit together.
+Result<LatentSizes> read_latent(const Reader& reader);
+Result<Mixed> latent_attention_block(const Reader& reader, ops::Program& program, ops::TensorId x,
+                                     uint32_t layer, const LatentSpec& spec);
+
 // A gated causal convolution (LFM2): in_proj gives b, c and x; c * conv(b * x).
 Result<Mixed> short_conv_block(const Reader& reader, ops::Program& program, ops::TensorId x,
                                uint32_t layer);

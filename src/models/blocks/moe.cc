@@ -89,6 +89,8 @@ Result<ops::TensorId> route(const Reader& reader, ops::Program& program, ops::Te
                         .bias = choice_bias,
                         .n_groups = n.n_groups,
                         .n_groups_used = n.n_groups_used,
+                        // DeepSeek V2's and V3's rules.
+                        .n_group_best = gating == ops::Gating::kSoftmax ? 1u : 2u,
                         .normalise = normalise,
                         .scale = static_cast<float>(scale == 0.0 ? 1.0 : scale),
                         .scales = scales});

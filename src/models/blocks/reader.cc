@@ -80,7 +80,9 @@ Result<Reader> Reader::create(const gguf::File& file, const std::string& archite
   const uint64_t default_dim = c.hidden_size / c.n_heads[0];
   T9_TRY(const uint64_t key_dim, file.get_uint(reader.key("attention.key_length"), default_dim));
   T9_TRY(const uint64_t value_dim, file.get_uint(reader.key("attention.value_length"), key_dim));
-  if (key_dim == 0 || key_dim > 1024 || key_dim != value_dim) {
+  // Latent attention has sizes of its own (blocks/latent_attention.cc).
+  const bool is_latent = file.find(reader.key("attention.kv_lora_rank")) != nullptr;
+  if (key_dim == 0 || key_dim > 1024 || (key_dim != value_dim && !is_latent)) {
     return make_error(
         ErrorCode::kUnsupported,
         "{}: attention key length {} and value length {}, expected two equal numbers of 1 to 1024",

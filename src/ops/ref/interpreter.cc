@@ -124,10 +124,22 @@ class Interpreter {
       for (size_t i = 0; i < y[r].size(); ++i) out[r][i] += y[r][i];
     }
   }
+  static void rotate(const Rope& rope, size_t pos, double* x) {
+    const size_t n_pairs = rope.inv_freq.size();
+    for (size_t i = 0; i < n_pairs; ++i) {
+      double& a = x[rope.neox ? i : 2 * i];
+      double& b = x[rope.neox ? i + n_pairs : 2 * i + 1];
+      const double angle = static_cast<double>(pos) * rope.inv_freq[i];
+      const double c = std::cos(angle) * static_cast<double>(rope.magnitude);
+      const double s = std::sin(angle) * static_cast<double>(rope.magnitude);
+      const double rotated = a * c - b * s;
+      b = a * s + b * c;
+      a = rotated;
+    }
+  }
   void apply(const RopeAppend& op) {
     const KvLayer& kv = p_.kv_layers[op.kv_layer];
     const Rope& rope = p_.ropes[op.rope];
-    const size_t n_pairs = rope.inv_freq.size();
     for (size_t pos = 0; pos < tokens_.size(); ++pos) {
       std::vector<double>& row = tensor(op.qkv)[pos];
       const uint32_t n_kv_heads = op.append ? kv.n_kv_heads : 0;
@@ -135,16 +147,7 @@ class Interpreter {
         double* x = row.data() + size_t{head} * kv.head_dim;
         const VectorId norm = head < op.n_heads ? op.q_norm : op.k_norm;
         if (norm) normalise(x, vec(norm), kv.head_dim, op.norm_eps);
-        for (size_t i = 0; i < n_pairs; ++i) {
-          double& a = x[rope.neox ? i : 2 * i];
-          double& b = x[rope.neox ? i + n_pairs : 2 * i + 1];
-          const double angle = static_cast<double>(pos) * rope.inv_freq[i];
-          const double c = std::cos(angle) * static_cast<double>(rope.magnitude);
-          const double s = std::sin(angle) * static_cast<double>(rope.magnitude);
-          const double rotated = a * c - b * s;
-          b = a * s + b * c;
-          a = rotated;
-        }
+        rotate(rope, pos, x);
         if (head < op.n_heads && rope.q_growth != 0) {
           const double steps = std::floor(static_cast<double>(pos) / rope.q_growth_every);
           const double factor = 1 + static_cast<double>(rope.q_growth) * std::log(1 + steps);
@@ -162,16 +165,51 @@ class Interpreter {
       v_[op.kv_layer].emplace_back(k + width, k + 2 * width);
     }
   }
+  void apply(const HeadLinear& op) {
+    const Matrix& m = p_.matrices[static_cast<size_t>(op.matrix.index)];
+    Rows& out = tensor(op.out);
+    out.resize(tokens_.size(), std::vector<double>(size_t{op.out_stride} * m.n_experts));
+    for (uint32_t i = 0; i < m.n_experts * m.n_out; ++i) {
+      const std::vector<float> w = weights(op.matrix, i);
+      const size_t head = i / m.n_out;
+      for (size_t r = 0; r < out.size(); ++r) {
+        double sum = 0;
+        for (uint32_t k = 0; k < m.n_in; ++k)
+          sum += static_cast<double>(w[k]) * tensor(op.in)[r][head * op.in_stride + k];
+        out[r][head * op.out_stride + i % m.n_out] = sum;
+      }
+    }
+  }
+  void apply(const LatentAppend& op) {
+    const KvLayer& kv = p_.kv_layers[op.kv_layer];
+    Rows& out = tensor(op.out);
+    out.resize(tokens_.size(), std::vector<double>(size_t{op.n_heads} * kv.head_dim));
+    for (size_t pos = 0; pos < tokens_.size(); ++pos) {
+      std::vector<double> key = tensor(op.latent)[pos];
+      normalise(key.data(), vec(op.norm), kv.n_latent, op.norm_eps);
+      rotate(p_.ropes[op.rope], pos, key.data() + kv.n_latent);
+      const std::vector<double>& q = tensor(op.q)[pos];
+      const size_t q_dim = q.size() / op.n_heads, n_rotated = kv.head_dim - kv.n_latent;
+      for (size_t head = 0; head < op.n_heads; ++head) {
+        double* to = out[pos].data() + head * kv.head_dim + kv.n_latent;
+        for (size_t d = 0; d < n_rotated; ++d) to[d] = q[(head + 1) * q_dim - n_rotated + d];
+        rotate(p_.ropes[op.rope], pos, to);
+      }
+      v_[op.kv_layer].emplace_back(key.begin(), key.begin() + static_cast<ptrdiff_t>(kv.n_latent));
+      k_[op.kv_layer].push_back(std::move(key));
+    }
+  }
   void apply(const Attention& op) {
     const KvLayer& kv = p_.kv_layers[op.kv_layer];
     for (size_t pos = 0; pos < tokens_.size(); ++pos) {
-      std::vector<double> out(size_t{op.n_heads} * kv.head_dim);
+      std::vector<double> out(size_t{op.n_heads} * kv.value_dim());
       const size_t begin = op.window > 0 && pos + 1 > op.window ? pos + 1 - op.window : 0;
       size_t end = op.causal ? pos + 1 : tokens_.size();
       if (op.window > 0) end = std::min(end, pos + op.window);
       for (uint32_t head = 0; head < op.n_heads; ++head) {
         const size_t q = size_t{head} * kv.head_dim;
-        const size_t k = size_t{head / (op.n_heads / kv.n_kv_heads)} * kv.head_dim;
+        const size_t kv_head = head / (op.n_heads / kv.n_kv_heads);
+        const size_t k = kv_head * kv.head_dim, v = kv_head * kv.value_dim();
         std::vector<double> scores;
         for (size_t key = begin; key < end; ++key) {
           double dot = 0;
@@ -191,8 +229,9 @@ class Interpreter {
         }
         for (double& s : scores) sum += s = std::exp(s - top);
         for (size_t i = 0; i < scores.size(); ++i) {
-          for (uint32_t d = 0; d < kv.head_dim; ++d) {
-            out[q + d] += scores[i] / sum * v_[op.kv_layer][begin + i][k + d];
+          for (uint32_t d = 0; d < kv.value_dim(); ++d) {
+            out[size_t{head} * kv.value_dim() + d] +=
+                scores[i] / sum * v_[op.kv_layer][begin + i][v + d];
           }
         }
       }
@@ -281,7 +320,8 @@ class Interpreter {
     for (auto at = choice.begin(); at != choice.end(); at += static_cast<ptrdiff_t>(size)) {
       const std::vector<double> members(at, at + static_cast<ptrdiff_t>(size));
       double sum = 0;
-      for (const size_t e : best(members, std::min<size_t>(2, size))) sum += members[e];
+      for (const size_t e : best(members, std::min<size_t>(op.n_group_best, size)))
+        sum += members[e];
       groups.push_back(sum);
     }
     std::vector<bool> kept(op.n_groups);
