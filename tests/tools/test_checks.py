@@ -58,6 +58,7 @@ def test_a_clean_tree_passes(tree):
         ("engine/e.cc", "#include <cuda_runtime.h>\n", "only cuda/ may see it"),
         ("base/new.cc", 'auto x = std::getenv("HOME");\n', "getenv outside cli/env.cc"),
         ("base/new.cc", "void f() { throw 1; }\n", "throw: return a Result"),
+        ("base/new.cc", "void f() {\n  Json answer;\n}\n", "begin it with Json::object()"),
         ("stray/x.h", "\n", "no t9_room(stray"),
         ("CMakeLists.txt", "t9_room(ops DEPS base)\nt9_room(base)\n", "ops names base in DEPS, which is no room above it"),
     ],
