@@ -4,7 +4,7 @@
 - A room includes itself, what it names in DEPS, and what those name. A room's DEPS stand above it in the list.
 - Every folder of src/ is a room, every quoted #include is an existing file of a room, written room/file.
 - cpu/ and cuda/ are backends: outside tests and benchmarks only engine/build.cc includes them, whatever DEPS say.
-- Only cuda/ sees CUDA's headers, only cli/env.cc calls getenv, and our code throws nothing.
+- Only cuda/ sees CUDA's headers, only cli/env.cc calls getenv, our code throws nothing, and in server/ no Json begins as null.
 """
 
 import argparse
@@ -18,6 +18,7 @@ BACKEND_INCLUDER = "engine/build.cc"
 ROOM_LINE = re.compile(r"t9_room\(\s*([^)]*)\)")
 KEYWORDS = {"DEPS", "LIBS", "EXCLUDE"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+NULL_JSON = re.compile(r"^\s+Json [a-z_]*[a-z];")  # members end with _
 CUDA_HEADER = re.compile(r"^(cuda|cublas|cudnn|nccl|curand|cub/|thrust/)")
 
 
@@ -97,6 +98,9 @@ def check_file(path: pathlib.Path, source: pathlib.Path, allowed: set[str]) -> l
             faults.append(f"{at}: getenv outside cli/env.cc: take an option instead")
         if re.search(r"\bthrow\b", code) and not is_test:
             faults.append(f"{at}: throw: return a Result instead")
+        if room == "server" and path.suffix == ".cc" and not is_test and NULL_JSON.search(code):
+            faults.append(f"{at}: begin it with Json::object() or Json::array(): made of a null later, where there is no "
+                          "memory for it, it cannot be destroyed")
     return faults
 
 

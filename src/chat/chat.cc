@@ -298,6 +298,7 @@ Result<std::vector<Segment>> ChatTemplate::run(const Json& messages,
                                                const RenderInput& input) const {
   jinja::Variables variables;
   Json& outside = variables.outside;
+  outside = Json::object();
   outside["messages"] = messages;
   outside["tools"] = nullptr;
   if (!input.tools.empty()) {

@@ -40,6 +40,7 @@ using boost::system::error_code;
 // Running replies get this long after the first signal. With the end of the process behind it, all
 // are gone in 10 s.
 constexpr std::chrono::milliseconds kDrainTime{6'000};
+constexpr std::chrono::milliseconds kFailTime{1'000};  // likewise, when the engine has failed
 constexpr std::chrono::milliseconds kDrainPoll{20};
 constexpr std::chrono::milliseconds kEndTime{3'500};
 constexpr size_t kMaxTemplateBytes = 16 << 20;
@@ -109,10 +110,10 @@ extern "C" void end_on_bus_error(int) {
 
 // Whatever still holds on (a model that is being loaded again, a disk that does not answer) has no
 // more time than this behind the drain.
-void end_within(std::chrono::milliseconds limit) {
-  std::thread([limit] {
+void end_within(std::chrono::milliseconds limit, int exit_code) {
+  std::thread([limit, exit_code] {
     std::this_thread::sleep_for(limit);
-    std::_Exit(kExitOk);
+    std::_Exit(exit_code);
   }).detach();
 }
 
@@ -145,6 +146,7 @@ class Serving {
       log->write(server::LogLevel::kWarning, message);
     };
     options_.engine.log = service_.log;
+    options_.engine.on_failure = [this](const std::string& why) { on_engine_failure(why); };
     T9_TRY(check_model(options_.engine));
     if (!options_.engine.script_path.empty()) {
       T9_TRY(check_regular("--script", options_.engine.script_path));
@@ -160,8 +162,8 @@ class Serving {
 
   int run() {
     wait_for_signal();
-    loop_.run();
-    if (draining_) end_within(kEndTime);
+    run_loop();
+    if (draining_) end_within(kEndTime, failure_ ? kExitFailure : kExitOk);
     if (failure_) {
       fmt::print(stderr, "tempo9: {}\n", failure_->message);
       return kExitFailure;
@@ -195,6 +197,20 @@ class Serving {
     });
   }
 
+  // Engine thread. Its requests have ended; what their clients are told gets the time to leave.
+  void on_engine_failure(const std::string& why) {
+    try {
+      asio::post(loop_, [this, why] {
+        failure_ = make_error(ErrorCode::kInternal, "the engine failed: {}", why);
+        if (!draining_) drain(kFailTime);
+      });
+    } catch (const std::exception&) {
+      constexpr std::string_view kMessage = "tempo9: the engine failed: no memory is left\n";
+      [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+      std::_Exit(kExitFailure);
+    }
+  }
+
   Status serve() {
     T9_TRY(auto service, server::Service::create(*engine_, service_));
     const engine::ModelInfo& info = engine_->info();
@@ -221,14 +237,29 @@ class Serving {
       }
       // The second one means now, but a terminal and its shell may both say that it closes.
       if (draining_) return signal == SIGHUP ? wait_for_signal() : end();
-      draining_ = true;
-      options_.server.log->write(server::LogLevel::kInfo, "draining",
-                                 {{"limit_seconds", kDrainTime.count() / 1000}});
-      server_->begin_drain();
-      drain_end_ = std::chrono::steady_clock::now() + kDrainTime;
-      poll_drain();
+      drain(kDrainTime);
       wait_for_signal();
     });
+  }
+
+  // A drain that lost its timer (there was no memory for it) is over.
+  void run_loop() {
+    while (!loop_.stopped()) {
+      try {
+        loop_.run();
+      } catch (const std::exception&) {
+        if (draining_) return;
+      }
+    }
+  }
+
+  void drain(std::chrono::milliseconds limit) {
+    draining_ = true;
+    options_.server.log->write(server::LogLevel::kInfo, "draining",
+                               {{"limit_seconds", limit.count() / 1000}});
+    server_->begin_drain();
+    drain_end_ = std::chrono::steady_clock::now() + limit;
+    poll_drain();
   }
 
   void poll_drain() {

@@ -62,6 +62,18 @@ Status read_key_file(const std::string& path, std::vector<std::string>* keys) {
                     "--api-key-file: found no key in {}, expected one a line", path);
 }
 
+// A secret that every user of the machine can read is none. Groups are left alone: a service's
+// certificate is often shared by one.
+void warn_of_readers(const char* flag, const std::string& path, const server::Log& log) {
+  std::error_code error;
+  const auto permissions = std::filesystem::status(path, error).permissions();
+  if (error || (permissions & std::filesystem::perms::others_read) == std::filesystem::perms::none)
+    return;
+  log.write(server::LogLevel::kWarning,
+            fmt::format("{}: every user of this machine can read {}; chmod o-r takes that away",
+                        flag, path));
+}
+
 }  // namespace
 
 void ServerFlags::add_to(CLI::App* app) {
@@ -153,6 +165,8 @@ Result<server::ServerOptions> ServerFlags::read(const Environment& environment) 
                       "--log-format: found \"{}\", expected text or json", log_format_);
   }
   options.log = std::make_shared<const server::Log>(*level, *format, server::write_to_stderr);
+  if (api_key_file_) warn_of_readers("--api-key-file", *api_key_file_, *options.log);
+  if (!tls_key_.empty()) warn_of_readers("--tls-key", tls_key_, *options.log);
   return options;
 }
 

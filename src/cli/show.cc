@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <map>
@@ -15,10 +16,14 @@
 
 #include "chat/parser.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/parse_arguments.h"
 #include "cli/show_text.h"
+#include "cli/sources.h"
 #include "gguf/gguf.h"
 #include "gguf/text.h"
+#include "store/ollama.h"
+#include "store/own_store.h"
 
 namespace tempo9::cli {
 namespace {
@@ -237,6 +242,23 @@ void show_tensors(Page& page, const gguf::File& file) {
   }
 }
 
+// A file, or the name of a model of our own store or of Ollama's.
+Result<std::string> path_of(const std::string& word, const Environment& environment) {
+  std::error_code ignored;
+  const bool is_path = word.ends_with(".gguf") || word.starts_with('/') || word.starts_with('.');
+  if (is_path || std::filesystem::exists(word, ignored)) return word;
+  auto own = store::OwnStore(models_folder(environment)).find(word);
+  if (own) return own->path;
+  if (own.error().code != ErrorCode::kNotFound) return std::move(own).error();
+  auto ollama = store::find_ollama(ollama_folder(environment), word);
+  if (ollama) return ollama->path;
+  if (ollama.error().code != ErrorCode::kNotFound) return std::move(ollama).error();
+  return make_error(ErrorCode::kNotFound,
+                    "{}: neither a file nor a model that is here; `tempo9 list` and `tempo9 "
+                    "--list-ollama` show those that are",
+                    gguf::printable(word));
+}
+
 }  // namespace
 
 int run_show(const std::string& path, std::ostream& out, std::ostream& err,
@@ -261,12 +283,14 @@ int run_show(const std::string& path, std::ostream& out, std::ostream& err,
   return kExitOk;
 }
 
-int run_show(const std::vector<std::string>& args, const Environment&) {
+int run_show(const std::vector<std::string>& args, const Environment& environment) {
   ShowOptions options;
   std::string path;
   CLI::App app("Prints what is inside a GGUF file. Weights are not read.", "tempo9 show");
   app.allow_extras();
-  app.add_option("model", path, "the model file")->required()->type_name("F.gguf");
+  app.add_option("model", path, "the model's file, or its name in a store here")
+      ->required()
+      ->type_name("F.gguf|NAME");
   app.add_flag("--template", options.full_template,
                "chat templates whole, not their beginning only");
   const auto goes_on = parse_arguments(app, args);
@@ -280,7 +304,9 @@ int run_show(const std::vector<std::string>& args, const Environment&) {
     const Error unknown = unknown_argument(word, flag_names(app), ", expected --template");
     return report(fmt::format("show: {}", unknown.message), kExitUsage);
   }
-  return run_show(path, std::cout, std::cerr, options);
+  const auto file = path_of(path, environment);
+  if (!file) return report(file.error().message, kExitFailure);
+  return run_show(*file, std::cout, std::cerr, options);
 }
 
 }  // namespace tempo9::cli

@@ -409,7 +409,10 @@ Status check_unchanged(const std::vector<FileStamp>& stamps) {
 }
 
 Result<EngineParts> build_parts(const EngineOptions& options) {
-  return options.script_path.empty() ? build_model_parts(options) : build_script_parts(options);
+  T9_TRY(EngineParts parts,
+         options.script_path.empty() ? build_model_parts(options) : build_script_parts(options));
+  parts.on_failure = options.on_failure;
+  return parts;
 }
 
 std::unique_ptr<Engine> make_idle_engine(const EngineOptions& options, EngineParts parts) {

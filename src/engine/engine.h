@@ -130,6 +130,9 @@ struct EngineOptions {
   uint64_t kv_disk_bytes = 0;  // cap on all files of it
   std::string packed_path;     // packed weights for later starts; empty: not kept
   std::function<void(const std::string&)> log = nullptr;  // trouble that no client sees; any thread
+  // Once, on the engine's thread, when it cannot go on and all its requests have ended: why. For
+  // good: only a new process helps.
+  std::function<void(const std::string&)> on_failure = nullptr;
   // Without a request for so long the model's memory is given back, and a request loads it again;
   // 0: never.
   std::chrono::milliseconds idle_unload{0};
@@ -168,7 +171,8 @@ struct Stats {
   uint64_t n_preemptions = 0;
   // Memory of KV pages: what they may take, what running requests hold, what they take.
   uint64_t kv_bytes = 0, held_kv_bytes = 0, resident_kv_bytes = 0;
-  bool is_loaded = true;  // false: the model's memory was given back, and comes with a request
+  bool is_loaded = true;    // false: the model's memory was given back, and comes with a request
+  bool has_failed = false;  // the engine is gone (EngineOptions::on_failure)
 };
 
 // What the prefix cache did since the start, in tokens of prompts.

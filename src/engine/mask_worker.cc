@@ -8,8 +8,8 @@ namespace {
 void fill(MaskJob* job) {
   try {
     job->filled = job->constraint->fill_mask(job->mask);
-  } catch (const std::exception& error) {  // out of memory
-    job->filled = make_error(ErrorCode::kInternal, "token mask: {}", error.what());
+  } catch (...) {  // an error with words in it would take memory again
+    job->thrown = std::current_exception();
   }
 }
 

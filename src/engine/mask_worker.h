@@ -20,6 +20,7 @@ struct MaskJob {
   std::unique_ptr<grammar::Constraint> constraint;
   std::vector<uint32_t> mask;
   Result<bool> filled = false;  // what fill_mask said
+  std::exception_ptr thrown;    // or threw: there was no memory
 };
 
 // Between add() and wait() a job belongs to the worker. The thread starts with the first job, and

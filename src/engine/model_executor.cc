@@ -72,6 +72,11 @@ void ModelExecutor::begin_masks(std::span<const sched::Slice> slices) {
 
 Result<std::vector<SliceOutcome>> ModelExecutor::step(std::span<const sched::Slice> slices) {
   build_batch(slices);
+  // Also when something throws: the jobs belong to requests that may end then.
+  struct Waiter {
+    MaskWorker* worker;
+    ~Waiter() { worker->wait(); }
+  } waiter{&mask_worker_};
   begin_masks(slices);
   auto computed = backend_->step({.tokens = rows_,
                                   .sequences = batch_sequences_,
@@ -186,6 +191,7 @@ Result<TokenId> ModelExecutor::sample(Sequence* sequence, std::span<const float>
       .key = {sequence->seed, request.choice, static_cast<uint32_t>(sequence->output.size())}};
   if (!sequence->masking) return sampler_.sample(request.sampling, input);
   MaskJob& masking = *sequence->masking;
+  if (masking.thrown) std::rethrow_exception(std::exchange(masking.thrown, nullptr));
   T9_TRY(const bool masked, masking.filled);
   if (masked) input.mask = masking.mask;
   // The noise belongs to the token, so a draw among fewer candidates is the same draw.

@@ -1,6 +1,7 @@
 #include "engine/offload.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/check.h"
@@ -80,6 +81,17 @@ void Offload::cancel(uint64_t request) {
   waiting_.front().request = 0;
 }
 
+bool Offload::is_waiting(uint64_t request) const {
+  return std::ranges::find(waiting_, request, &Waiting::request) != waiting_.end();
+}
+
+void Offload::give_up() {
+  stop_loading();
+  if (lease_) lease_->detach();
+  lease_.reset();
+  waiting_.clear();
+}
+
 bool Offload::give_way() {
   if (!lease_) return false;
   stop_loading();
@@ -106,7 +118,11 @@ std::vector<uint64_t> Offload::poll() {
     }
     if (goes_on || !finish_front(&ready)) break;
   }
-  hand_on(kPagesAStep);
+  try {
+    hand_on(kPagesAStep);
+  } catch (const std::bad_alloc&) {
+    // A page less on disk; nobody has asked for it.
+  }
   return ready;
 }
 

@@ -39,6 +39,9 @@ class Offload {
   // none.
   bool give_way();
   bool has_waiting() const { return !waiting_.empty(); }
+  bool is_waiting(uint64_t request) const;
+  // The cache is given up, and what was asked of it.
+  void give_up();
   // Whether poll() has something to hand on that there is room for.
   bool can_hand_on() const {
     return (cache_->n_listed_whole_pages() > 0 && tier_->can_store()) || can_hand_on_state();

@@ -38,12 +38,20 @@ struct StepLoopOptions {
   const Clock* clock = nullptr;  // tells how long things take; null: slices are not sized by time
 };
 
+// The only event of a request that is not begun. What the sink throws is passed over.
+void refuse(const EventSink& sink, Event::Finish finish);
+
 // Threads: one at a time. Sinks are called inside submit, cancel and step.
 class StepLoop {
  public:
   // All three must outlive it.
   StepLoop(const StepLoopOptions& options, const tokenizer::Tokenizer* tokenizer,
            Executor* executor, kv::PageCopier* copier);
+
+  // What is thrown here, in step() or by a sink (there is no memory, most likely) ends the requests
+  // concerned with an error: the new one, those that run, the sink's own. The others go on; when
+  // pages can no longer be trusted, all end and the cache begins anew. What is thrown nevertheless
+  // is the end of the loop.
 
   // Requires: a request that validate_request passed, a new id.
   void submit(RequestId id, GenerateRequest request, uint64_t seed, EventSink sink);
@@ -59,14 +67,14 @@ class StepLoop {
   // Between requests: hands on what is to be written to disk, gives memory back.
   void rest();
   // rest() would have something to do at once; and in a while.
-  bool is_restless() const { return offload_ && offload_->can_hand_on(); }
-  bool may_give_back() const { return options_.spare_memory && cache_.n_warm_pages() > 0; }
+  bool is_restless() const { return pages_->offload && pages_->offload->can_hand_on(); }
+  bool may_give_back() const { return options_.spare_memory && pages_->cache.n_warm_pages() > 0; }
   // Writes what is computed and not on disk yet, until then at most.
   void drain_to_disk(std::chrono::steady_clock::time_point until);
 
   Stats stats() const;
-  Status check_integrity() const { return scheduler_.check_integrity(); }
-  const sched::Scheduler& scheduler() const { return scheduler_; }
+  Status check_integrity() const;
+  const sched::Scheduler& scheduler() const { return pages_->scheduler; }
 
  private:
   struct Active {
@@ -92,8 +100,15 @@ class StepLoop {
 
   // What the slice's outcome means for its request: an event, if there is something to say.
   std::optional<Event> event_of(Active* active, const sched::Slice& slice, SliceOutcome outcome);
-  void send(Active* active, Event event);
+  bool send(Active* active, Event event);  // false: the sink threw
+  void send_or_end(RequestId id, Event event);
+  void end_request(RequestId id, const Event::Finish& finish, bool is_remembered = false);
   void fail_step(std::span<const sched::Slice> slices, const Error& error);
+  void begin_request(RequestId id);
+  std::optional<Clock::Nanoseconds> run_step();
+  std::optional<Clock::Nanoseconds> compute(std::span<const sched::Slice> slices);
+  void recover(const Error& error);
+  void start_over(const Error& error);
   void drop(RequestId id);
   void schedule(RequestId id);
   void look_at_memory();
@@ -106,13 +121,20 @@ class StepLoop {
   StepLoopOptions options_;
   const tokenizer::Tokenizer* tokenizer_;
   Executor* executor_;
-  kv::Cache cache_;
-  sched::Scheduler scheduler_;
-  std::optional<Offload> offload_;
+  // All that knows of pages, and is made anew when it is no longer sound.
+  struct Pages {
+    Pages(const StepLoopOptions& options, kv::PageCopier* copier);
+    kv::Cache cache;
+    sched::Scheduler scheduler;
+    std::optional<Offload> offload;
+  };
+  kv::PageCopier* copier_;
+  std::unique_ptr<Pages> pages_;
   CacheReporter reporter_;
   std::unordered_map<RequestId, std::unique_ptr<Active>> active_;
   uint64_t n_steps_ = 0;
-  uint64_t resident_at_look_ = 0;  // of the cache, when the memory was last looked at
+  uint64_t n_preemptions_before_ = 0;  // by schedulers that were given up
+  uint64_t resident_at_look_ = 0;      // of the cache, when the memory was last looked at
 };
 
 }  // namespace tempo9::engine

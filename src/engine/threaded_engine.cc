@@ -1,6 +1,7 @@
 #include "engine/threaded_engine.h"
 
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "engine/random_bits.h"
@@ -40,8 +41,9 @@ Result<RequestId> ThreadedEngine::submit(GenerateRequest request, EventSink sink
   const uint64_t seed = request.sampling.seed.value_or(random_bits() >> 11);
   {
     const std::lock_guard lock(mutex_);
-    if (!failure_.empty()) {
-      return make_error(ErrorCode::kInternal, "the engine has stopped: {}", failure_);
+    if (has_ended_) {
+      return make_error(ErrorCode::kResourceExhausted, "the engine has stopped: {}",
+                        stats_.has_failed ? failure_ : "it was shut down");
     }
     inbox_.push_back(
         {id, std::make_unique<Submission>(Submission{std::move(request), seed, std::move(sink)})});
@@ -77,9 +79,14 @@ CacheTotals ThreadedEngine::cache_totals() const {
   return totals_;
 }
 
+// A report is worth less than the reply that it is about.
 void ThreadedEngine::remember(const CacheReport& report) {
   const std::lock_guard lock(mutex_);
-  reports_.push_back(report);
+  try {
+    reports_.push_back(report);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
   if (reports_.size() > kReports) reports_.pop_front();
   totals_.asked += report.prompt_tokens;
   totals_.found.live += report.cached.live;
@@ -93,18 +100,42 @@ void ThreadedEngine::remember(const CacheReport& report) {
 
 void ThreadedEngine::publish(const Stats& stats) {
   const std::lock_guard lock(mutex_);
+  const bool has_failed = stats_.has_failed;
   stats_ = stats;
+  stats_.has_failed = has_failed;
 }
 
-void ThreadedEngine::submit_to(StepLoop* loop, Message* message) {
-  Submission& submission = *message->submission;
-  loop->submit(message->id, std::move(submission.request), submission.seed,
-               std::move(submission.sink));
+void ThreadedEngine::fail(const char* what) {
+  const std::lock_guard lock(mutex_);
+  stats_.has_failed = true;
+  try {
+    failure_ = what;
+  } catch (const std::bad_alloc&) {
+    // It ends without words.
+  }
+}
+
+void ThreadedEngine::pass_on(StepLoop* loop) {
+  for (Message& message : taken_) {
+    if (const auto submission = std::move(message.submission)) {
+      loop->submit(message.id, std::move(submission->request), submission->seed,
+                   std::move(submission->sink));
+    } else {
+      loop->cancel(message.id);
+    }
+  }
+  taken_.clear();
+}
+
+void ThreadedEngine::end_messages(std::vector<Message>* messages, const Event::Finish& finish) {
+  for (Message& message : *messages) {
+    if (message.submission != nullptr) refuse(message.submission->sink, finish);
+  }
+  messages->clear();
 }
 
 bool ThreadedEngine::receive(StepLoop* loop, bool must_wait,
                              std::optional<Clock::Nanoseconds> until) {
-  std::vector<Message> messages;
   {
     std::unique_lock lock(mutex_);
     const Clock::Nanoseconds deadline = until.value_or(StepLoop::kUntilWoken);
@@ -117,20 +148,11 @@ bool ThreadedEngine::receive(StepLoop* loop, bool must_wait,
         break;
       }
     }
-    messages.swap(inbox_);
     disk_changed_ = false;
-    if (stopping_) {
-      inbox_.swap(messages);
-      return false;
-    }
+    if (stopping_) return false;
+    taken_.swap(inbox_);
   }
-  for (Message& message : messages) {
-    if (message.submission != nullptr) {
-      submit_to(loop, &message);
-    } else {
-      loop->cancel(message.id);
-    }
-  }
+  pass_on(loop);
   return true;
 }
 
@@ -166,28 +188,29 @@ void ThreadedEngine::run() {
   if (parts_.disk) parts_.disk->set_changed(disk_changed);
   if (parts_.disk_states) parts_.disk_states->set_changed(disk_changed);
   Event::Finish finish{.reason = FinishReason::kCancelled};
-  std::string failure;
+  bool has_failed = false;
   try {
     run_until_stopped(&loop);
-    failure = "it was shut down";
   } catch (const std::exception& e) {
-    failure = e.what();
-    finish = {.reason = FinishReason::kError,
-              .error = make_error(ErrorCode::kInternal, "the engine failed: {}", failure)};
+    has_failed = true;
+    finish.reason = FinishReason::kError;
+    fail(e.what());
+  } catch (...) {
+    has_failed = true;
+    finish.reason = FinishReason::kError;
+    fail("what was thrown is unknown");
   }
   std::vector<Message> messages;
   {
     const std::lock_guard lock(mutex_);
-    failure_ = failure;
+    has_ended_ = true;
     messages.swap(inbox_);
   }
-  for (Message& message : messages) {
-    if (message.submission != nullptr) {
-      submit_to(&loop, &message);
-    }
-  }
+  end_messages(&taken_, finish);
+  end_messages(&messages, finish);
   loop.end_all(finish);
   publish(loop.stats());
+  if (has_failed && parts_.on_failure) parts_.on_failure(failure_);
   if (parts_.disk) {
     loop.drain_to_disk(std::chrono::steady_clock::now() + kDiskDrainTime);
     parts_.disk->set_changed(nullptr);

@@ -29,6 +29,7 @@ struct EngineParts {
   std::unique_ptr<kv::DiskTier> disk_states;  // likewise
   std::unique_ptr<Executor> executor;
   std::unique_ptr<kv::PageCopier> copier;
+  std::function<void(const std::string&)> on_failure = nullptr;  // as in EngineOptions
 };
 
 // While no request is in flight the thread sleeps.
@@ -57,22 +58,26 @@ class ThreadedEngine final : public Engine {
   };
 
   void run();
-  static void submit_to(StepLoop* loop, Message* message);
+  void pass_on(StepLoop* loop);
+  void end_messages(std::vector<Message>* messages, const Event::Finish& finish);
   void run_until_stopped(StepLoop* loop);
   // Waits until there is a message, or until: a due time, or for ever (none). False: the engine
   // stops.
   bool receive(StepLoop* loop, bool must_wait, std::optional<Clock::Nanoseconds> until);
   void publish(const Stats& stats);
   void remember(const CacheReport& report);
+  void fail(const char* what);
 
   EngineParts parts_;
   std::atomic<RequestId> next_id_{1};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Message> inbox_;       // guarded by mutex_
+  std::vector<Message> taken_;       // the engine's thread: from the inbox, not all passed on yet
   bool stopping_ = false;            // guarded by mutex_
   bool disk_changed_ = false;        // guarded by mutex_
-  std::string failure_;              // guarded by mutex_; why the thread is gone, if it is
+  bool has_ended_ = false;           // guarded by mutex_; the thread takes no more messages
+  std::string failure_;              // guarded by mutex_; why, with stats_.has_failed
   Stats stats_;                      // guarded by mutex_
   std::deque<CacheReport> reports_;  // guarded by mutex_; oldest first
   CacheTotals totals_;               // guarded by mutex_

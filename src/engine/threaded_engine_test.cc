@@ -215,28 +215,92 @@ TEST(ThreadedEngine, IdleMeansNoSteps) {
   EXPECT_GE(n_steps, 2u);
 }
 
-TEST(ThreadedEngine, WhatASinkThrowsEndsTheEngineInOrder) {
+TEST(ThreadedEngine, WhatASinkThrowsEndsItsOwnRequest) {
   ThreadedEngine engine(fake_parts());
   Listener other;
   GenerateRequest request = request_of("long", 400);
   request.ignore_eos = true;
   ASSERT_TRUE(engine.submit(request, other.sink()));
   other.wait_for_events(1);
+  Listener heard;
   std::atomic<bool> thrown = false;
-  ASSERT_TRUE(engine.submit(request_of("x", 3), [&](Event&&) {
+  ASSERT_TRUE(engine.submit(request, [&, sink = heard.sink()](Event&& event) {
     if (!thrown.exchange(true)) throw std::runtime_error("a sink's fault");
+    sink(std::move(event));
   }));
-  const FinishReason reason = other.wait();
-  EXPECT_TRUE(reason == FinishReason::kError || reason == FinishReason::kLength);
-  while (!thrown) std::this_thread::yield();
+  EXPECT_EQ(heard.wait(), FinishReason::kError);
+  EXPECT_EQ(other.wait(), FinishReason::kLength);
   Listener late;
-  // Until the failure is known, requests still reach the engine and are failed there.
-  if (engine.submit(request_of("y", 1), late.sink())) {
-    EXPECT_EQ(late.wait(), FinishReason::kError);
+  ASSERT_TRUE(engine.submit(request_of("y", 1), late.sink()));
+  EXPECT_EQ(late.wait(), FinishReason::kLength);
+  EXPECT_FALSE(engine.stats().has_failed);
+}
+
+// Throws at one step; what nobody knows when it must not be recovered from.
+class ThrowingExecutor final : public Executor {
+ public:
+  ThrowingExecutor(std::unique_ptr<Executor> inner, int throw_at_step, bool unknown)
+      : inner_(std::move(inner)), throw_at_step_(throw_at_step), unknown_(unknown) {}
+  std::string start(RequestId id, const GenerateRequest& request, uint64_t seed) override {
+    return inner_->start(id, request, seed);
   }
-  const auto refused = engine.submit(request_of("y", 1), late.sink());
+  void end(RequestId id) override { inner_->end(id); }
+  Result<std::vector<SliceOutcome>> step(std::span<const sched::Slice> slices) override {
+    if (++n_steps_ != throw_at_step_) return inner_->step(slices);
+    if (unknown_) throw 42;
+    throw std::bad_alloc();
+  }
+
+ private:
+  std::unique_ptr<Executor> inner_;
+  int throw_at_step_;
+  bool unknown_;
+  int n_steps_ = 0;
+};
+
+TEST(ThreadedEngine, WithoutMemoryInAStepItsRequestsFailAndTheEngineGoesOn) {
+  EngineParts parts = fake_parts();
+  parts.executor = std::make_unique<ThrowingExecutor>(std::move(parts.executor), 3, false);
+  parts.on_failure = [](const std::string& why) { ADD_FAILURE() << why; };
+  ThreadedEngine engine(std::move(parts));
+  Listener first;
+  GenerateRequest request = request_of("long", 40);
+  request.ignore_eos = true;
+  request.sampling.seed = 5;
+  ASSERT_TRUE(engine.submit(request, first.sink()));
+  EXPECT_EQ(first.wait(), FinishReason::kError);
+  Listener second;
+  ASSERT_TRUE(engine.submit(request, second.sink()));
+  EXPECT_EQ(second.wait(), FinishReason::kLength);
+  EXPECT_EQ(second.tokens(),
+            testing::alone(request, 5, kEngineMaxLength, kEngineVocab, engine.tokenizer()).tokens);
+  EXPECT_FALSE(engine.stats().has_failed);
+}
+
+TEST(ThreadedEngine, WhatCannotBeRecoveredFromIsSaidOnceAndEverythingEnds) {
+  EngineParts parts = fake_parts();
+  parts.executor = std::make_unique<ThrowingExecutor>(std::move(parts.executor), 3, true);
+  std::atomic<int> n_failures = 0;
+  std::string why;
+  parts.on_failure = [&](const std::string& text) {
+    why = text;
+    ++n_failures;
+    n_failures.notify_all();
+  };
+  ThreadedEngine engine(std::move(parts));
+  Listener heard, other;
+  GenerateRequest request = request_of("long", 400);
+  request.ignore_eos = true;
+  ASSERT_TRUE(engine.submit(request, heard.sink()));
+  n_failures.wait(0);
+  EXPECT_EQ(n_failures, 1);
+  EXPECT_EQ(why, "what was thrown is unknown");
+  EXPECT_EQ(heard.wait(), FinishReason::kError);
+  EXPECT_TRUE(engine.stats().has_failed);
+  const auto refused = engine.submit(request, other.sink());
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("a sink's fault"), std::string::npos);
+  EXPECT_EQ(refused.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_NE(refused.error().message.find("is unknown"), std::string::npos);
 }
 
 }  // namespace

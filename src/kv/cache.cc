@@ -50,6 +50,17 @@ StateSlot Lease::add_state(uint32_t n_tokens) {
   return cache_->add_state(cache_->tables_[table_], n_tokens);
 }
 
+void Cache::give_up() {
+  for (PageId page = 0; page < parts_.size(); ++page) {
+    for (size_t c = 0; c < options_.classes.size(); ++c) {
+      if (parts_[page] >> c & 1) copier_->drop_part(page, c);
+    }
+  }
+  for (StateSlot slot = 0; slot < state_has_memory_.size(); ++slot) {
+    if (state_has_memory_[slot]) copier_->drop_state(slot);
+  }
+}
+
 Cache::Cache(CacheOptions options, const HashKey& secret, PageCopier* copier)
     : options_(std::move(options)),
       secret_(secret),
@@ -72,28 +83,30 @@ Cache::Cache(CacheOptions options, const HashKey& secret, PageCopier* copier)
 
 Lease Cache::match_prefix(std::span<const TokenId> tokens, uint32_t limit) {
   tokens = tokens.first(std::min<size_t>(tokens.size(), limit));
-  const uint32_t index = new_table();
-  Table& table = tables_[index];
-  while ((table.pages.size() + 1) * kPageTokens <= tokens.size()) {
+  Table found;
+  while ((found.pages.size() + 1) * kPageTokens <= tokens.size()) {
     PrefixKey key;
     const PageId page =
-        find_full(table.chain, tokens.subspan(table.pages.size() * kPageTokens, kPageTokens), &key);
+        find_full(found.chain, tokens.subspan(found.pages.size() * kPageTokens, kPageTokens), &key);
     if (page == kNoPage) break;
-    table.pages.push_back(page);
-    table.chain = key;
+    found.pages.push_back(page);
+    found.chain = key;
   }
-  const size_t n_pages = has_states() ? find_state(&table, tokens) : n_usable(table.pages);
-  if (n_pages < table.pages.size()) {
-    table.fork = static_cast<uint32_t>(table.pages.size()) * kPageTokens;
-    table.pages.resize(n_pages);
-    table.chain = n_pages > 0 ? contents_[table.pages.back()].key : PrefixKey{};
+  const size_t n_pages = has_states() ? find_state(&found, tokens) : n_usable(found.pages);
+  if (n_pages < found.pages.size()) {
+    found.fork = static_cast<uint32_t>(found.pages.size()) * kPageTokens;
+    found.pages.resize(n_pages);
+    found.chain = n_pages > 0 ? contents_[found.pages.back()].key : PrefixKey{};
   }
-  table.n_committed = static_cast<uint32_t>(n_pages) * kPageTokens;
+  found.n_committed = static_cast<uint32_t>(n_pages) * kPageTokens;
+  if (!has_states()) find_tail(&found, tokens.subspan(found.n_committed));
+  // Nothing is held before the last that may find no memory.
+  const uint32_t index = new_table(std::move(found));
+  Table& table = tables_[index];
   for (size_t i = 0; i < n_pages; ++i) {
     hit(&table, table.pages[i], kPageTokens);
     need_at(table, i, +1);
   }
-  if (!has_states()) find_tail(&table, tokens.subspan(table.n_committed));
   if (table.tail_source != kNoPage) {
     hit(&table, table.tail_source, table.n_tail);
     need_all(table.tail_source, +1);
@@ -142,13 +155,15 @@ void Cache::find_tail(Table* table, std::span<const TokenId> tokens) const {
   }
 }
 
-uint32_t Cache::new_table() {
+uint32_t Cache::new_table(Table table) {
   if (free_tables_.empty()) {
-    free_tables_.push_back(static_cast<uint32_t>(tables_.size()));
+    free_tables_.reserve(tables_.size() + 1);  // so that closing never takes memory
     tables_.emplace_back();
+    free_tables_.push_back(static_cast<uint32_t>(tables_.size()) - 1);
   }
   const uint32_t index = free_tables_.back();
   free_tables_.pop_back();
+  tables_[index] = std::move(table);
   tables_[index].in_use = true;
   return index;
 }
@@ -207,6 +222,7 @@ bool Cache::extend(Table* table, uint32_t n_tokens, bool computes) {
   const bool takes_state = is_short && needs_state && table->state_source != kNoSlot &&
                            states_.n_holders(table->state_source) == 1;
   if (!fits(n_new - (takes_source ? 1 : 0), needs_state && !takes_state ? 1 : 0)) return false;
+  table->pages.reserve(std::max<size_t>(n_wanted, table->pages.size()));  // before any is taken
   if (takes_state) {
     disown_state(table->state_source);
     table->own_state = std::exchange(table->state_source, kNoSlot);

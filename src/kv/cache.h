@@ -134,6 +134,8 @@ class Lease {
   // A slot for the state behind the first n_tokens of what is committed, whole pages of them; the
   // caller fills it at once. kNoSlot: it is there, or there is no room.
   StateSlot add_state(uint32_t n_tokens);
+  // The cache is given up: nothing is released.
+  void detach() { cache_ = nullptr; }
 
  private:
   friend class Cache;
@@ -217,6 +219,10 @@ class Cache {
   std::optional<WholeState> next_whole_state();
   size_t n_listed_whole_states() const { return whole_states_.size(); }
 
+  // What is known can no longer be trusted: all memory goes back, and the cache may only be
+  // destroyed. Requires: no lease is left, or all were detached.
+  void give_up();
+
   Status check_integrity() const;
 
  private:
@@ -255,7 +261,7 @@ class Cache {
     std::vector<StateOut> step_states;    // of the step that was begun
   };
 
-  uint32_t new_table();
+  uint32_t new_table(Table table);
   void close(uint32_t table_index);
   bool extend(Table* table, uint32_t n_tokens, bool computes);
   void commit(Table* table, std::span<const TokenId> tokens, Origin origin);
@@ -278,6 +284,7 @@ class Cache {
   void close_states(Table* table);
   StateSlot take_state(bool is_needed);
   void keep_state(PageId page, StateSlot slot);
+  void list_whole_state(PageId page);
   void release_state(StateSlot slot);
   void forget_state(PageId page);
   void disown_state(StateSlot slot);

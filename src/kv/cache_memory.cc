@@ -188,6 +188,11 @@ PageId Cache::take_page() {
     drop_passed(page_bytes_ + limit_bytes_ / kRoomShare, /*borders_too=*/false);
   }
   pool_.set_thrifty(is_thrifty_ || resident_bytes_ + page_bytes_ > limit_bytes_);
+  // Before a page is taken: one that is nobody's when this throws would be lost.
+  const size_t n = size_t{pool_.n_used()} + 1;
+  if (contents_.capacity() < n) contents_.reserve(2 * n);
+  if (parts_.capacity() < n) parts_.reserve(2 * n);
+  if (has_windows() && n_needing_.capacity() < n) n_needing_.reserve(2 * n);
   const PageId page = pool_.take();
   T9_CHECK(page != kNoPage);
   if (contents_.size() < pool_.n_used()) {

@@ -10,6 +10,7 @@
 // They stand at page borders, but for where a sequence ends. All together take at most a quarter of
 // the memory, and the one that was not used for the longest time goes first.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/check.h"
@@ -79,6 +80,10 @@ StateSlot Cache::take_state(bool is_needed) {
     drop_passed(bytes, /*borders_too=*/is_needed);
     if (!is_needed && resident_bytes_ + bytes > limit_bytes_) return kNoSlot;
   }
+  // As with pages (take_page).
+  const size_t n = size_t{states_.n_used()} + 1;
+  if (state_owners_.capacity() < n) state_owners_.reserve(2 * n);
+  if (state_has_memory_.capacity() < n) state_has_memory_.reserve(2 * n);
   const StateSlot slot = states_.take();
   if (state_owners_.size() < states_.n_used()) {
     state_owners_.resize(states_.n_used(), kNoPage);
@@ -122,16 +127,22 @@ void Cache::forget_state(PageId page) {
   if (states_.is_free(slot)) states_.forget(slot);
 }
 
+// A sequence's end must not fail: without memory for it the state is not written to disk.
+void Cache::list_whole_state(PageId page) {
+  try {
+    whole_states_.emplace_back(page, contents_[page].key);
+    if (whole_states_.size() > pool_.n_pages()) whole_states_.pop_front();  // long gone
+  } catch (const std::bad_alloc&) {
+  }
+}
+
 // A held slot becomes the state behind what is known of a page, if there is none yet.
 void Cache::keep_state(PageId page, StateSlot slot) {
   Content& content = contents_[page];
   if (content.state == kNoSlot) {
     content.state = slot;
     state_owners_[slot] = page;
-    if (lists_whole_pages_ && content.n_tokens == kPageTokens) {
-      whole_states_.emplace_back(page, content.key);
-      if (whole_states_.size() > pool_.n_pages()) whole_states_.pop_front();  // long gone
-    }
+    if (lists_whole_pages_ && content.n_tokens == kPageTokens) list_whole_state(page);
   }
   release_state(slot);
 }
@@ -161,6 +172,7 @@ Lease::StepStates Cache::begin_step(Table* table, uint32_t n_rows) {
   if (table->fork > begin && table->fork <= end) borders.push_back(table->fork);
   std::ranges::sort(borders);
   borders.erase(std::ranges::unique(borders).begin(), borders.end());
+  table->step_states.reserve(borders.size() + 1);
   for (const uint32_t border : borders) {
     const StateSlot slot = take_state(/*is_needed=*/false);
     if (slot != kNoSlot) table->step_states.push_back({border - begin - 1, slot});

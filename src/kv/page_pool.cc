@@ -1,5 +1,7 @@
 #include "kv/page_pool.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace tempo9::kv {
@@ -22,6 +24,13 @@ PageId PagePool::take_cold() {
   PageId page = pop(&given_back_);
   if (page == kNoPage && n_used() < n_pages_) {
     page = n_used();
+    // To release a page never takes memory: it happens where there may be none.
+    if (pages_.size() == pages_.capacity()) {
+      const size_t n = std::max<size_t>(16, 2 * pages_.size());
+      blank_.reserve(n);
+      given_back_.reserve(n);
+      pages_.reserve(n);
+    }
     pages_.emplace_back();
   }
   return page;

@@ -42,6 +42,22 @@ void Scheduler::remove(SequenceId id) {
   std::erase_if(waiting_, has_id);
 }
 
+bool Scheduler::is_waiting(SequenceId id) const {
+  return std::ranges::find(waiting_, id, &Sequence::id) != waiting_.end();
+}
+
+bool Scheduler::is_running(SequenceId id) const {
+  return std::ranges::find(running_, id, &Sequence::id) != running_.end();
+}
+
+void Scheduler::give_up() {
+  slices_.clear();
+  for (Sequence& sequence : running_) sequence.lease.detach();
+  for (Sequence& sequence : waiting_) sequence.lease.detach();  // one that was moved half-way
+  running_.clear();
+  waiting_.clear();
+}
+
 std::span<const Slice> Scheduler::plan() {
   for (;;) {
     slices_.clear();

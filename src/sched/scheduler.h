@@ -98,6 +98,11 @@ class Scheduler {
   uint64_t n_preemptions() const { return n_preemptions_; }
   const StepCost& cost() const { return cost_; }
 
+  bool is_waiting(SequenceId id) const;
+  bool is_running(SequenceId id) const;
+  // The cache is given up, and what was asked of this scheduler with it.
+  void give_up();
+
   Status check_integrity() const;
 
  private:

@@ -33,7 +33,7 @@ Json cached_by_source(const kv::CachedTokens& cached) {
 }
 
 Json cache_report_json(const engine::CacheReport& report) {
-  Json json;
+  Json json = Json::object();
   json["prompt_tokens"] = report.prompt_tokens;
   json["cached_tokens"] = report.cached.total();
   json["cached_tokens_by_source"] = cached_by_source(report.cached);

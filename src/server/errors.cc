@@ -41,7 +41,7 @@ http::Response make_response(int status, Json body) {
 
 http::Response openai_response(int status, std::string_view message, std::string_view param,
                                std::string_view code) {
-  Json error;
+  Json error = Json::object();
   error["message"] = message;
   error["type"] = error_type(status);
   error["param"] = param.empty() ? Json(nullptr) : Json(param);
@@ -55,7 +55,7 @@ http::Response anthropic_response(int status, std::string_view message) {
                                 : status == 429                  ? "rate_limit_error"
                                 : status >= 500 && status != 503 ? "api_error"
                                                                  : error_type(status);
-  Json body;
+  Json body = Json::object();
   body["type"] = "error";
   body["error"] = {{"type", type}, {"message", message}};
   body["request_id"] = nullptr;

@@ -1,5 +1,6 @@
 #include "server/generation.h"
 
+#include <atomic>
 #include <cmath>
 #include <deque>
 #include <mutex>
@@ -56,8 +57,8 @@ class Generation : public std::enable_shared_from_this<Generation> {
     if (reply_->streamed) {
       exchange_->start_stream(reply_->stream_type, reply_->headers);
       reply_->started(*exchange_);
-      watch_silence();
     }
+    watch_silence();
   }
 
  private:
@@ -97,6 +98,12 @@ class Generation : public std::enable_shared_from_this<Generation> {
 
   // Engine thread.
   void enqueue(Item item) {
+    struct Loss {  // when there is no memory to pass it on: the next tick finds that
+      ~Loss() {
+        if (flag != nullptr) *flag = true;
+      }
+      std::atomic<bool>* flag;
+    } loss{&has_lost_};
     bool wake = false;
     {
       const std::lock_guard lock(mutex_);
@@ -104,6 +111,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
       wake = !std::exchange(draining_, true);
     }
     if (wake) exchange_->post([self = shared_from_this()] { self->drain(); });
+    loss.flag = nullptr;
   }
 
   std::optional<Item> next() {
@@ -227,7 +235,9 @@ class Generation : public std::enable_shared_from_this<Generation> {
     if (event.finish->reason == engine::FinishReason::kCancelled) {
       error = {ErrorCode::kCancelled, "the server is shutting down"};
     } else {
-      if (event.finish->error) error.message = event.finish->error->message;
+      if (event.finish->error) error.code = event.finish->error->code;
+      if (event.finish->error && !event.finish->error->message.empty())
+        error.message = event.finish->error->message;
       service_->log(fmt::format("{} failed: {}", exchange_->request().path, error.message));
     }
     if (reply_->streamed) {
@@ -235,6 +245,16 @@ class Generation : public std::enable_shared_from_this<Generation> {
     } else {
       exchange_->respond(reply_->error(error));
     }
+  }
+
+  // There was no memory to hand an event over, and nothing else comes.
+  void fail_lost() {
+    engine::Event event;
+    event.finish.emplace().reason = engine::FinishReason::kError;
+    event.finish->error = Error{ErrorCode::kResourceExhausted,
+                                "the server had no memory left for this request; try again"};
+    for (Choice& choice : choices_) choice.ended |= choice.stopped;
+    fail(event);
   }
 
   void abandon() {
@@ -278,6 +298,8 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void watch_silence() {
     exchange_->after(kTick, [self = shared_from_this()] {
       if (self->done_) return;
+      if (self->has_lost_) return self->fail_lost();
+      if (!self->reply_->streamed) return self->watch_silence();
       self->silence_ = std::exchange(self->reply_->wrote, false) ? kTick : self->silence_ + kTick;
       if (self->silence_ >= kKeepAlive) {
         self->reply_->keep_alive(*self->exchange_);
@@ -297,6 +319,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   bool done_ = false;
   bool tells_timing_ = false;
 
+  std::atomic<bool> has_lost_{false};  // an event; set by the engine's thread
   std::mutex mutex_;
   std::deque<Item> queue_;  // mutex_
   bool draining_ = false;   // mutex_: a drain() runs, is posted, or waits for on_drain

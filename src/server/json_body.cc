@@ -168,7 +168,7 @@ Result<Json> parse_body(std::string_view body) {
     }
     return std::move(*exact);
   }
-  Json value;
+  Json value = nullptr;
   try {
     value = exact ? std::move(*exact) : Json::parse(text);
   } catch (const Json::parse_error& error) {

@@ -199,6 +199,9 @@ std::vector<MetricFamily> Metrics::engine_families(const engine::Engine& engine)
       "Memory that weights, KV cache and work were planned to fit in.",
       number(engine.info().memory_limit_bytes));
   add("tempo9:engine_steps_total", kCounter, "Steps of the engine.", number(stats.n_steps));
+  add("tempo9:engine_failed", kGauge,
+      "1: the engine could not go on; the process ends, to be started again.",
+      stats.has_failed ? 1 : 0);
   add("tempo9:model_loaded", kGauge, "1: the model is in memory; 0: it comes with a request.",
       stats.is_loaded ? 1 : 0);
   return families;

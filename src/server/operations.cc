@@ -54,7 +54,7 @@ Result<Json> run_tokenize(const Service& service, std::string_view text) {
     T9_TRY(fields.status());
     tokenizer.encode(prompt, options, &ids);
   }
-  Json answer;
+  Json answer = Json::object();
   answer["tokens"] = ids;
   answer["count"] = ids.size();
   answer["max_model_len"] = service.engine().info().max_length;
@@ -74,7 +74,7 @@ Result<Json> run_detokenize(const Service& service, std::string_view text) {
   fields.read("skip_special_tokens", &skip_special);
   T9_TRY(fields.status());
   const std::string decoded = service.tokenizer().decode(ids, /*spell_control=*/!skip_special);
-  Json answer;
+  Json answer = Json::object();
   answer["prompt"] = decoded;   // vLLM's name
   answer["content"] = decoded;  // llama.cpp's
   return answer;
@@ -84,7 +84,7 @@ Result<Json> run_apply_template(const Service& service, std::string_view text) {
   T9_TRY(const Json body, parse_body(text));
   Fields fields(body);
   T9_TRY(const auto segments, render_messages(body, fields, service, /*exactly=*/true));
-  Json answer;
+  Json answer = Json::object();
   answer["prompt"] = chat::join_segments(segments);
   return answer;
 }

@@ -74,12 +74,14 @@ bool method_matches(std::string_view wanted, std::string_view found) {
 }
 
 void answer_health(http::Exchange& exchange, const Service* service, bool draining) {
-  const bool ok = service != nullptr && !draining;
+  const engine::Stats stats = service != nullptr ? service->engine().stats() : engine::Stats{};
+  const bool ok = service != nullptr && !draining && !stats.has_failed;
   http::Response response;
   response.status = ok ? 200 : 503;
-  Json body = {{"status", draining ? "draining" : ok ? "ok" : "loading"}};
+  const char* trouble = stats.has_failed ? "failed" : draining ? "draining" : "loading";
+  Json body = {{"status", ok ? "ok" : trouble}};
   // Ready all the same: a request loads it.
-  if (ok && !service->engine().stats().is_loaded) body["model"] = "unloaded";
+  if (ok && !stats.is_loaded) body["model"] = "unloaded";
   response.body = dump(body);
   if (!ok) response.headers.emplace_back("Retry-After", "1");
   exchange.respond(std::move(response));

@@ -1,6 +1,7 @@
 """`tempo9 pull`, `list` and `rm` against a server that speaks the same protocols."""
 
 import hashlib
+import json
 import os
 import random
 import re
@@ -9,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import Server, binary, clean_environment, model_path, run_binary
+from conftest import ROOT, Server, binary, clean_environment, model_path, run_binary
 from model_hub import Hub
 
 MB = 1 << 20
@@ -203,6 +204,26 @@ def test_names_that_lead_nowhere(hub, home, name, code, says):
     hub.repos = {"o/r": {"r-Q2_K.gguf": weights(9), "r-Q3_K_S.gguf": weights(9)}, "o/docs": {"a.md": b"x"}}
     done = pull(hub, home, name)
     assert done.returncode == code and says in done.stderr, done.stderr
+
+
+def test_show_takes_names_of_both_stores(home, tmp_path):
+    file = ROOT / "tests/data/gguf/kinds.gguf"
+    own, manifests, blobs = (tmp_path / "data/tempo9/models/o/Kinds/F32", tmp_path / "ollama/manifests/registry.ollama.ai/library/kinds",
+                             tmp_path / "ollama/blobs")
+    for folder in (own, manifests, blobs):
+        folder.mkdir(parents=True)
+    (own / "m.gguf").symlink_to(file)
+    (own / "model.json").write_text(json.dumps({"name": "o/Kinds:F32", "files": [{"name": "m.gguf"}]}))
+    (blobs / f"sha256-{'a' * 64}").symlink_to(file)
+    layer = {"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{'a' * 64}"}
+    (manifests / "latest").write_text(json.dumps({"layers": [layer]}))
+    environment = {**home, "XDG_DATA_HOME": str(tmp_path / "data"), "OLLAMA_MODELS": str(tmp_path / "ollama")}
+    whole = run_binary("show", file).stdout.splitlines()
+    for name in ("o/kinds", "o/Kinds:F32", "kinds", "kinds:latest"):
+        done = run_binary("show", name, **environment)
+        assert done.returncode == 0 and done.stdout.splitlines()[1:] == whole[1:], done.stderr
+    done = run_binary("show", "kindz", **environment)
+    assert done.returncode == 1 and "kindz" in done.stderr and "--list-ollama" in done.stderr
 
 
 def test_rm_removes_that_model_and_nothing_else(hub, home, tmp_path):

@@ -89,6 +89,17 @@ def test_a_key_file_opens_the_door_to_other_machines(script, tmp_path):
     stop(process)
 
 
+@pytest.mark.parametrize("mode, warns", [(0o600, False), (0o640, False), (0o644, True), (0o604, True)])
+def test_a_key_file_that_all_can_read_is_said(script, tmp_path, mode, warns):
+    keys = tmp_path / "keys"
+    keys.write_text("top-secret\n")
+    keys.chmod(mode)
+    process, _ = start("--script", script, "--port", 0, "--api-key-file", keys)
+    said = stop(process)
+    assert (str(keys) in said and "every user" in said) == warns and "top-secret" not in said
+    assert warns or said == ""
+
+
 # ---------------------------------------------------------------- browsers
 
 

@@ -245,9 +245,9 @@ class Cases:
         return {"LD_PRELOAD": str(library), **{name: str(value) for name, value in settings.items()}}
 
     async def refused_allocations(self):
-        """One allocation of 256 bytes or more in 500 is refused while 400 requests are asked, 16 at once"""
+        """One allocation in 300 is refused while 400 requests are asked, 16 at once"""
         texts = self.canaries(self.n(400))
-        with self.server("--max-batch", 16, **self.faults(FAULT_ONE_IN=500, FAULT_MIN_BYTES=256)) as server:
+        with self.server("--max-batch", 16, **self.faults(FAULT_ONE_IN=300, FAULT_MIN_BYTES=1)) as server:
             alone = (await self.replies(server, texts[:4], False)) if self.model else None
             gate, whole, failed, cut = asyncio.Semaphore(16), [], 0, 0
 

@@ -22,7 +22,7 @@ def tree(tmp_path):
     source = tmp_path / "src"
     files = {
         "CMakeLists.txt": "# rooms\nt9_room(base)\nt9_room(ops DEPS base)\nadd_subdirectory(cpu)\n"
-        "t9_room(engine DEPS ops cpu LIBS Boost::headers)\n",
+        "t9_room(engine DEPS ops cpu LIBS Boost::headers)\nt9_room(server DEPS engine)\n",
         "cpu/CMakeLists.txt": "add_library(t9_cpu c.cc)\ntarget_link_libraries(t9_cpu t9_ops)\n",
         "base/a.h": "#include <vector>\n",
         "base/README.md": "base\n",
@@ -33,6 +33,8 @@ def tree(tmp_path):
         "engine/build.cc": '#include "base/a.h"\n#include "cpu/c.h"\n',
         "engine/e_test.cc": '#include "cpu/c.h"\n',
         "engine/README.md": "engine\n",
+        "server/s.h": "#include <vector>\n",
+        "server/README.md": "server\n",
     }
     for name, text in files.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
@@ -58,6 +60,7 @@ def test_a_clean_tree_passes(tree):
         ("engine/e.cc", "#include <cuda_runtime.h>\n", "only cuda/ may see it"),
         ("base/new.cc", 'auto x = std::getenv("HOME");\n', "getenv outside cli/env.cc"),
         ("base/new.cc", "void f() { throw 1; }\n", "throw: return a Result"),
+        ("server/new.cc", "void f() {\n  Json answer;\n}\n", "begin it with Json::object()"),
         ("stray/x.h", "\n", "no t9_room(stray"),
         ("CMakeLists.txt", "t9_room(ops DEPS base)\nt9_room(base)\n", "ops names base in DEPS, which is no room above it"),
     ],

@@ -1,6 +1,7 @@
 #include "kv/tiers/disk_tier.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 namespace tempo9::kv {
@@ -72,8 +73,16 @@ bool DiskTier::can_store() const {
 void DiskTier::store(const PageName& name, std::vector<uint8_t> bytes) {
   {
     const std::lock_guard lock(mutex_);
-    queued_.insert(name.key);
+    struct Undo {  // when there is no memory for the second
+      ~Undo() {
+        if (writes != nullptr) writes->pop_back();
+      }
+      std::deque<Write>* writes = nullptr;
+    } undo;
     writes_.push_back({name, std::move(bytes)});
+    undo.writes = &writes_;
+    queued_.insert(name.key);
+    undo.writes = nullptr;
   }
   wake_.notify_all();
 }
@@ -128,7 +137,7 @@ void DiskTier::run() {
     if (stopping_) return;
     if (loading && has_room) {
       lock.unlock();
-      const bool goes_on = load_next(&*loading);
+      const bool goes_on = try_load_next(&*loading);
       lock.lock();
       if (!goes_on) loading.reset();
     } else if (!writes_.empty()) {
@@ -136,7 +145,7 @@ void DiskTier::run() {
       writes_.pop_front();
       is_writing_ = true;
       lock.unlock();
-      write(next);
+      try_write(next);
       lock.lock();
       is_writing_ = false;
       if (writes_.empty()) written_.notify_all();
@@ -144,6 +153,28 @@ void DiskTier::run() {
     } else {
       wake_.wait(lock);
     }
+  }
+}
+
+// What finds no memory is done without, like what finds no room on disk.
+void DiskTier::try_write(const Write& next) {
+  try {
+    write(next);
+  } catch (const std::exception&) {
+    const std::lock_guard lock(mutex_);
+    queued_.erase(next.name.key);
+  }
+}
+
+bool DiskTier::try_load_next(Load* load) {
+  try {
+    return load_next(load);
+  } catch (const std::exception&) {
+    const std::lock_guard lock(mutex_);
+    if (load->number != load_number_) return false;
+    load_done_ = true;
+    if (changed_) changed_();
+    return false;
   }
 }
 

@@ -81,7 +81,9 @@ class DiskTier {
   };
 
   void run();
+  void try_write(const Write& next);
   void write(const Write& write);
+  bool try_load_next(Load* load);
   bool load_next(Load* load);
   void report(const Error& error);
   void forget_removed();

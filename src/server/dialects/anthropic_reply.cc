@@ -13,7 +13,7 @@ namespace {
 
 // Three numbers without overlap; their sum is the prompt. Of a message_delta.
 Json usage_json(const engine::Usage& usage, uint32_t n_thinking) {
-  Json json;
+  Json json = Json::object();
   json["input_tokens"] = usage.prompt_tokens - usage.cached_tokens;
   json["cache_creation_input_tokens"] = 0;
   json["cache_read_input_tokens"] = usage.cached_tokens;
@@ -93,7 +93,7 @@ class MessageReply final : public Reply {
   enum class Block { kNone, kText, kThinking, kCall };
 
   Json message_json() {
-    Json json;
+    Json json = Json::object();
     json["id"] = id_;
     json["type"] = "message";
     json["role"] = "assistant";

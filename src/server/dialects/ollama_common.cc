@@ -174,7 +174,7 @@ Json envelope(const std::string& model) {
   const auto now =
       std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
   const auto micros = now.time_since_epoch().count() % 1'000'000;
-  Json json;
+  Json json = Json::object();
   json["model"] = model;
   json["created_at"] = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z",
                                    fmt::gmtime(std::chrono::system_clock::to_time_t(now)), micros);

@@ -95,7 +95,7 @@ class OllamaEmbedReply final : public EmbeddingReply {
       : EmbeddingReply(job.inputs.size()), job_(std::move(job)) {}
 
   void on_end(http::Exchange& exchange) override {
-    Json body;
+    Json body = Json::object();
     if (job_.is_old) {
       body["embedding"] = embeddings().empty() ? std::vector<float>() : embeddings().front();
     } else {

@@ -39,7 +39,7 @@ std::string parameter_size(uint64_t n) {
 Json details(const Service& service) {
   const engine::ModelInfo& info = service.engine().info();
   const std::string family = info.architecture.empty() ? "script" : info.architecture;
-  Json json;
+  Json json = Json::object();
   json["parent_model"] = "";
   json["format"] = "gguf";
   json["family"] = family;
@@ -50,7 +50,7 @@ Json details(const Service& service) {
 }
 
 Json model_json(const Service& service) {
-  Json json;
+  Json json = Json::object();
   json["name"] = tagged(service.name());
   json["model"] = tagged(service.name());
   json["size"] = service.engine().info().file_bytes;
@@ -89,13 +89,13 @@ Result<Json> run_show(const Service& service, std::string_view text) {
   T9_TRY(model_name(body));
   const engine::ModelInfo& info = service.engine().info();
   const std::string family = info.architecture.empty() ? "script" : info.architecture;
-  Json json;
+  Json json = Json::object();
   json["modelfile"] = fmt::format("FROM {}\n", tagged(service.name()));
   json["parameters"] = fmt::format("num_ctx {}", info.max_length);
   const auto chat_template = service.chat_template();
   json["template"] = chat_template ? (*chat_template)->source() : "";
   json["details"] = details(service);
-  Json model_info;
+  Json model_info = Json::object();
   model_info["general.architecture"] = family;
   model_info["general.basename"] = service.name();
   model_info["general.parameter_count"] = info.n_parameters;

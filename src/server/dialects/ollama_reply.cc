@@ -86,7 +86,7 @@ class OllamaReply final : public Reply {
   void add(chat::ToolCallEnd&) {
     // Whole and valid, as the parser promises.
     Json arguments = chat::parse_exactly(arguments_).value_or(Json::object());
-    Json call;
+    Json call = Json::object();
     call["id"] = call_.id;
     call["function"] = {
         {"index", call_.index}, {"name", call_.name}, {"arguments", std::move(arguments)}};
@@ -96,7 +96,7 @@ class OllamaReply final : public Reply {
 
   Json logprob_json(TokenId id, float logprob) const {
     const std::string_view bytes = openai::token_bytes(*service_, id);
-    Json json;
+    Json json = Json::object();
     json["token"] = bytes;
     json["logprob"] = openai::finite_logprob(logprob);
     json["bytes"] = Json::array();
@@ -125,7 +125,7 @@ class OllamaReply final : public Reply {
     std::string text = std::exchange(text_, {});
     std::string thinking = std::exchange(thinking_, {});
     if (options_.shape == ReplyOptions::Shape::kChat) {
-      Json message;
+      Json message = Json::object();
       message["role"] = "assistant";
       message["content"] = std::move(text);
       if (!thinking.empty()) message["thinking"] = std::move(thinking);

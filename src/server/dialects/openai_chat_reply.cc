@@ -84,7 +84,7 @@ class ChatReply final : public Reply {
   };
 
   Json envelope(const char* object) const {
-    Json json;
+    Json json = Json::object();
     json["id"] = id_;
     json["object"] = object;
     json["created"] = created_;
@@ -154,7 +154,7 @@ class ChatReply final : public Reply {
     if (options_.one_call) choice.closed = true;
     if (!choice.is_custom) return;
     const Json function = choice.calls.back()["function"];
-    Json call;
+    Json call = Json::object();
     if (streamed) call["index"] = end.index;
     call["id"] = choice.calls.back()["id"];
     call["type"] = "custom";
@@ -187,7 +187,7 @@ class ChatReply final : public Reply {
                              {"logprobs", nullptr},
                              {"finish_reason", nullptr}});
     }
-    Json item;
+    Json item = Json::object();
     item["index"] = index;
     item["delta"] = std::move(delta);
     item["logprobs"] = take_logprobs(choice);
@@ -215,7 +215,7 @@ class ChatReply final : public Reply {
 
   Json whole_choice(size_t index) {
     Choice& choice = choices_[index];
-    Json message;
+    Json message = Json::object();
     message["role"] = "assistant";
     message["content"] = choice.content.empty() && choice.n_calls > 0
                              ? Json(nullptr)
@@ -223,7 +223,7 @@ class ChatReply final : public Reply {
     message["refusal"] = nullptr;
     if (!choice.reasoning.empty()) message["reasoning_content"] = std::move(choice.reasoning);
     if (choice.n_calls > 0) message["tool_calls"] = std::move(choice.calls);
-    Json item;
+    Json item = Json::object();
     item["index"] = index;
     item["message"] = std::move(message);
     item["logprobs"] = options_.logprobs

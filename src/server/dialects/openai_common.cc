@@ -65,7 +65,7 @@ void read_logit_bias(Fields& fields, int32_t vocab_size, sampling::Params* param
 
 Json logprob_json(const Service& service, TokenId id, float logprob) {
   const std::string_view bytes = token_bytes(service, id);
-  Json json;
+  Json json = Json::object();
   json["token"] = bytes;
   json["logprob"] = finite_logprob(logprob);
   json["bytes"] = Json::array();
@@ -205,7 +205,7 @@ void add_choices(engine::GenerateRequest request, int64_t n,
 }
 
 Json usage_json(const engine::Usage& usage) {
-  Json json;
+  Json json = Json::object();
   json["prompt_tokens"] = usage.prompt_tokens;
   json["completion_tokens"] = usage.completion_tokens;
   json["total_tokens"] = usage.prompt_tokens + usage.completion_tokens;

@@ -134,7 +134,7 @@ class CompletionReply final : public Reply {
   }
 
   Json envelope() const {
-    Json json;
+    Json json = Json::object();
     json["id"] = id_;
     json["object"] = "text_completion";
     json["created"] = created_;
@@ -179,12 +179,12 @@ class CompletionReply final : public Reply {
 
   Json take_choice(size_t index) {
     Choice& choice = choices_[index];
-    Json item;
+    Json item = Json::object();
     item["index"] = index;
     item["text"] = std::exchange(choice.text, {});
     item["logprobs"] = nullptr;
     if (options_.logprobs && (!streamed || !choice.tokens.empty())) {
-      Json logprobs;
+      Json logprobs = Json::object();
       logprobs["tokens"] = std::exchange(choice.tokens, Json::array());
       logprobs["token_logprobs"] = std::exchange(choice.token_logprobs, Json::array());
       logprobs["top_logprobs"] = std::exchange(choice.top_logprobs, Json::array());

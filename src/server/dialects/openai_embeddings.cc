@@ -117,7 +117,7 @@ class OpenAiEmbeddingReply final : public EmbeddingReply {
     Json data = Json::array();
     for (std::vector<float>& pooled : embeddings()) {
       const std::vector<float> vector = unit_vector(std::move(pooled), dimensions_);
-      Json entry;
+      Json entry = Json::object();
       entry["object"] = "embedding";
       entry["index"] = data.size();
       if (base64_) {
@@ -127,7 +127,7 @@ class OpenAiEmbeddingReply final : public EmbeddingReply {
       }
       data.push_back(std::move(entry));
     }
-    Json body;
+    Json body = Json::object();
     body["object"] = "list";
     body["data"] = std::move(data);
     body["model"] = model_;

@@ -11,7 +11,7 @@ namespace {
 
 Json model_json(const Service& service, const std::string& id) {
   const engine::ModelInfo& info = service.engine().info();
-  Json model;
+  Json model = Json::object();
   model["id"] = id;
   model["object"] = "model";
   model["created"] = service.created();
@@ -35,7 +35,7 @@ Json model_json(const Service& service, const std::string& id) {
 }  // namespace
 
 void list_models(std::shared_ptr<const Service> service, std::shared_ptr<http::Exchange> exchange) {
-  Json body;
+  Json body = Json::object();
   body["object"] = "list";
   body["data"] = Json::array({model_json(*service, service->name())});
   body["has_more"] = false;

@@ -271,7 +271,7 @@ Json response_object(const Json& body, const Service& service, const std::string
     return value.is_null() ? std::move(otherwise) : value;
   };
   const Json& reasoning = field_of(body, "reasoning");
-  Json response;
+  Json response = Json::object();
   response["id"] = service.make_id("resp_");
   response["object"] = "response";
   response["created_at"] = unix_seconds();

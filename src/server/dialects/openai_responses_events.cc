@@ -45,7 +45,7 @@ std::string text_of(const Json& item) {
 }  // namespace
 
 void ResponseEvents::emit(const char* type, const Json& fields) {
-  Json event;
+  Json event = Json::object();
   event["type"] = type;
   event["sequence_number"] = sequence_++;
   event.update(fields);
@@ -94,7 +94,7 @@ void ResponseEvents::delta(std::string_view text, const Json& logprobs) {
   if (!write_) return;
   const Streamed* streamed = streamed_of(type_);
   if (streamed == nullptr) return;
-  Json fields;
+  Json fields = Json::object();
   if (type_ == "message") fields["content_index"] = 0;
   if (type_ == "reasoning") fields["summary_index"] = 0;
   fields["delta"] = text;
@@ -105,7 +105,7 @@ void ResponseEvents::delta(std::string_view text, const Json& logprobs) {
 void ResponseEvents::end(const Json& item) {
   if (!write_) return;
   if (const Streamed* streamed = streamed_of(type_)) {
-    Json fields;
+    Json fields = Json::object();
     if (type_ == "message") fields["content_index"] = 0;
     if (type_ == "reasoning") fields["summary_index"] = 0;
     fields[std::string(streamed->key)] = text_of(item);

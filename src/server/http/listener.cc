@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -157,16 +158,34 @@ class AsioListener final : public Listener {
   void run() {
     while (!context_.stopped()) {
       try {
+        // An accept that was thrown away with its handler is begun again.
+        if (!accepting_) {
+          asio::post(strand_, [this] {
+            if (!accepting_) accept();
+          });
+        }
         context_.run();
       } catch (...) {
       }
     }
   }
 
+  // Goes with the handler that holds it, whether that is called or not.
+  struct Accepting {
+    explicit Accepting(std::atomic<bool>* flag) : is_set(flag) { *flag = true; }
+    Accepting(const Accepting&) = delete;
+    Accepting& operator=(const Accepting&) = delete;
+    ~Accepting() { *is_set = false; }
+    std::atomic<bool>* is_set;
+  };
+
   void accept() {
-    acceptor_.async_accept(
-        asio::make_strand(context_.get_executor()),
-        [this](error_code error, StreamSocket socket) { on_accept(error, std::move(socket)); });
+    acceptor_.async_accept(asio::make_strand(context_.get_executor()),
+                           [this, token = std::make_shared<Accepting>(&accepting_)](
+                               error_code error, StreamSocket socket) mutable {
+                             token.reset();
+                             on_accept(error, std::move(socket));
+                           });
   }
 
   void on_accept(error_code error, StreamSocket socket) {
@@ -175,9 +194,11 @@ class AsioListener final : public Listener {
       // No file descriptor is left, most likely: newcomers wait in the kernel's queue for a moment.
       evict_idle();
       retry_.expires_after(std::chrono::milliseconds(50));
-      retry_.async_wait([this](error_code cancelled) {
-        if (!cancelled) accept();
-      });
+      retry_.async_wait(
+          [this, token = std::make_shared<Accepting>(&accepting_)](error_code cancelled) mutable {
+            token.reset();
+            if (!cancelled) accept();
+          });
       return;
     }
     try {
@@ -225,6 +246,7 @@ class AsioListener final : public Listener {
   }
 
   std::shared_ptr<Shared> shared_;
+  std::atomic<bool> accepting_{false};  // or about to; its handlers outlive what stands below
   asio::io_context context_;
   StrandExecutor strand_;
   asio::basic_socket_acceptor<asio::generic::stream_protocol, StrandExecutor> acceptor_;
