@@ -55,6 +55,8 @@ TEST(Check, IntegersAreExactHoweverLong) {
       accepted(R"({"type":"integer","maximum":18446744073709551615})", "18446744073709551616"));
   EXPECT_TRUE(accepted(R"({"type":"integer","maximum":100000000000000000000000})",
                        "99999999999999999999999"));
+  EXPECT_TRUE(accepted(R"({"type":"integer","multipleOf":1e-8})", "12391239123"));
+  EXPECT_TRUE(accepted(R"({"const":9007199254740992})", "9007199254740992.0"));
   EXPECT_TRUE(accepted(R"({"const":1e30})", "1000000000000000000000000000000"));
 }
 

@@ -72,7 +72,7 @@ std::string number_text(const Json& number) {
   if (is_long_integer(number)) return integer_digits(number);
   if (number.is_number_float()) {
     const auto value = number.get<double>();
-    if (std::abs(value) < 1e15 && value == std::floor(value))
+    if (std::abs(value) < 1e18 && value == std::floor(value))
       return std::to_string(static_cast<int64_t>(value));
   }
   return number.dump();
@@ -118,11 +118,15 @@ bool is_multiple(const Json& value, const Json& of) {
   const long double x = as_real(value), m = as_real(of);
   if (!std::isfinite(x)) return false;
   if (std::fmod(x, m) == 0.0L) return true;
+  const auto is_whole = [](long double v) {
+    return std::abs(v - std::round(v)) <= 1e-12L * std::max(1.0L, std::abs(v));
+  };
+  // Every integer is a multiple of 0.01.
+  if (is_integer(value) && m < 1 && is_whole(1 / m)) return true;
   const long double quotient = x / m;
   if (std::abs(quotient) > 0x1p52L) return false;
-  const long double nearest = std::round(quotient);
   // Decimal fractions have no exact binary form: 0.0075 is a multiple of 0.0001.
-  return std::abs(quotient - nearest) <= 1e-12L * std::max(1.0L, std::abs(nearest));
+  return is_whole(quotient);
 }
 
 }  // namespace tempo9::grammar
