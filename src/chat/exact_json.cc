@@ -202,16 +202,18 @@ std::string dump_exactly(const Json& value) {
   return out;
 }
 
-bool make_plain(Json* value) {
+bool make_plain(Json* value, bool keep_long_integers) {
   if (exact_number(*value) != nullptr) {
     const double number = to_double(*value);
     const bool fits = std::isfinite(number);
+    if (fits && keep_long_integers && std::abs(number) >= 0x1p63 && is_long_integer(*value))
+      return true;
     *value = fits ? number : std::copysign(std::numeric_limits<double>::max(), number);
     return fits;
   }
   bool fit = true;
   if (value->is_structured()) {
-    for (Json& part : *value) fit &= make_plain(&part);
+    for (Json& part : *value) fit &= make_plain(&part, keep_long_integers);
   }
   return fit;
 }

@@ -23,8 +23,8 @@ double to_double(const Json& value);  // REQUIRES: a number, or such a one
 // Compact, with those numbers as they were written. Bytes that are no UTF-8 become U+FFFD.
 std::string dump_exactly(const Json& value);
 
-// Such numbers become doubles, for those who count with them. False: one is beyond a double's
-// range, and became the last within it.
-bool make_plain(Json* value);
+// Such numbers become doubles, for those who count with them; but for long integers, if those are
+// to be kept. False: one is beyond a double's range, and became the last within it.
+bool make_plain(Json* value, bool keep_long_integers = false);
 
 }  // namespace tempo9::chat

@@ -1,10 +1,10 @@
 #include "grammar/check.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <vector>
 
+#include "grammar/exact_number.h"
 #include "grammar/grammar.h"
 #include "grammar/schema.h"
 #include "grammar/schema_ebnf.h"
@@ -56,18 +56,17 @@ class Writer {
       }
       return fits ? put("]") : Result<bool>(false);
     }
-    return put(text_of(value));
+    T9_TRY(const bool fits, put(text_of(value)));
+    // A schema may have said the same as 1e30.
+    if (fits || !is_long_integer(value)) return fits;
+    return put(Json(static_cast<double>(as_real(value))).dump());
   }
 
   bool complete() const { return matcher_.can_end(); }
 
  private:
   static std::string text_of(const Json& value) {
-    if (value.is_number_float()) {
-      const auto d = value.get<double>();
-      if (d == std::floor(d) && std::abs(d) < 1e18)
-        return fmt::format("{}", static_cast<int64_t>(d));
-    }
+    if (is_number(value)) return number_text(value);
     return value.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 
@@ -147,16 +146,16 @@ Result<CheckResult> check_instance(std::string_view schema_text, std::string_vie
   if (!rules && rules.error().code == ErrorCode::kNotFound)
     return CheckResult{false, rules.error().message};
   if (!rules) return rules.error();
-  const Json instance = Json::parse(instance_text, nullptr, false);
-  if (instance.is_discarded()) return CheckResult{false, "the instance is no JSON"};
-  if (validate(schema, instance) != Verdict::kYes)
+  const Result<Json> instance = parse_json(instance_text);
+  if (!instance) return CheckResult{false, "the instance is no JSON"};
+  if (validate(schema, *instance) != Verdict::kYes)
     return CheckResult{false, "the instance breaks the schema"};
   T9_TRY(Compiler compiler, Compiler::make(byte_vocab()));
   T9_TRY(const Grammar grammar,
          compiler.ebnf(fmt::format("root ::= value\n{}{}", *rules, common_rules())));
   T9_TRY(Matcher matcher, grammar.start());
   Writer writer(std::move(matcher), schema.root());
-  T9_TRY(const bool written, writer.write(instance));
+  T9_TRY(const bool written, writer.write(*instance));
   if (!written || !writer.complete())
     return CheckResult{false, "the instance keeps the schema, but not in a form that is written"};
   return CheckResult{true, ""};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -10,8 +11,6 @@ namespace tempo9::grammar {
 namespace {
 
 using Branches = std::vector<std::string>;
-
-constexpr size_t kMaxDigits = 18;
 
 std::string digits(size_t n) { return n == 0 ? "" : fmt::format(" [0-9]{{{}}}", n); }
 std::string literal(std::string_view text) {
@@ -86,9 +85,9 @@ Branches natural(uint64_t low, std::optional<uint64_t> high) {
 
 }  // namespace
 
-std::string integers_ebnf(std::optional<int64_t> low, std::optional<int64_t> high) {
+std::string integers_ebnf(std::optional<long double> low, std::optional<long double> high) {
   Branches out;
-  const auto magnitude = [](int64_t v) { return static_cast<uint64_t>(v < 0 ? -v : v); };
+  const auto magnitude = [](long double v) { return static_cast<uint64_t>(v < 0 ? -v : v); };
   if (!high || *high >= 0) {
     const uint64_t from = low && *low > 0 ? magnitude(*low) : 0;
     out = natural(from, high ? std::optional(magnitude(*high)) : std::nullopt);

@@ -1,13 +1,18 @@
 // Decimal numbers within bounds, as grammar text.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <optional>
 #include <string>
 
 namespace tempo9::grammar {
 
-// Integers from low to high, both included; none: no bound. Requires: low <= high.
-std::string integers_ebnf(std::optional<int64_t> low, std::optional<int64_t> high);
+// Of an integer that has no bound. Numbers have an end: a small model that may write any amount of
+// digits sometimes writes nothing else.
+inline constexpr size_t kMaxDigits = 40;
+
+// Integers from low to high, both included; none: no bound. Requires: whole numbers, low <= high,
+// and magnitudes below 2^64.
+std::string integers_ebnf(std::optional<long double> low, std::optional<long double> high);
 
 }  // namespace tempo9::grammar

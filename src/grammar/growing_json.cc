@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "grammar/exact_number.h"
+
 namespace tempo9::grammar {
 namespace {
 
@@ -78,7 +80,8 @@ Json* GrowingJson::add_value(Json value) {
 }
 
 bool GrowingJson::finish_scalar() {
-  Json value = Json::parse(std::exchange(scalar_, {}), nullptr, false);
+  const std::string text = std::exchange(scalar_, {});
+  Json value = exact_number(text, Json::parse(text, nullptr, false));
   if (value.is_discarded()) return false;
   const bool is_key = !open_.empty() && open_.back()->is_object() && !key_;
   if (!is_key) {

@@ -1,7 +1,9 @@
 #include "grammar/notation.h"
 
-#include <cmath>
 #include <vector>
+
+#include "grammar/exact_number.h"
+#include "grammar/raw_text.h"
 
 namespace tempo9::grammar {
 namespace {
@@ -48,12 +50,8 @@ std::string text_literal(const std::string& text, const Notation& notation, Plac
 std::string value_literal(const Json& value, const Notation& notation, Place place) {
   if (value.is_string()) return text_literal(value.get<std::string>(), notation, place);
   if (value.is_boolean() || value.is_null()) return word_literal(json_text(value), notation, place);
-  if (!value.is_structured() || value.empty()) {
-    const bool whole = value.is_number_float() && std::abs(value.get<double>()) < 1e15 &&
-                       value.get<double>() == std::floor(value.get<double>());
-    if (whole) return ebnf_literal(std::to_string(static_cast<int64_t>(value.get<double>())));
-    return ebnf_literal(json_text(value));
-  }
+  if (is_number(value)) return ebnf_literal(number_text(value));
+  if (value.empty()) return ebnf_literal(json_text(value));
   std::vector<std::string> parts;
   for (auto it = value.begin(); it != value.end(); ++it) {
     const std::string item = value_literal(*it, notation, Place::kValue);
@@ -84,13 +82,14 @@ std::string any_key(const Notation& notation, Place place) {
                      notation.style == Style::kQuoted ? "key" : "string");
 }
 
-std::string key_of_pattern(const RegexNode& pattern, const Notation& notation, Place place) {
-  if (is_bare(notation, place)) {
-    return to_ebnf(pattern, Spelling::kPlain) + (notation.style == Style::kPython ? " \"=\"" : "");
-  }
-  if (notation.style == Style::kQuoted)
-    return to_ebnf(pattern, Spelling::kPlain) + " \":\" json-ws";
-  return fmt::format("\"\\\"\" {} \"\\\":\" json-ws", to_ebnf(pattern, Spelling::kJsonString));
+std::optional<std::string> key_of_pattern(const RegexNode& pattern, const Notation& notation,
+                                          Place place) {
+  if (!is_bare(notation, place) && notation.style != Style::kQuoted)
+    return fmt::format("\"\\\"\" {} \"\\\":\" json-ws", to_ebnf(pattern, Spelling::kJsonString));
+  const auto key = raw_key_of_pattern(pattern, notation);
+  if (!key) return std::nullopt;
+  if (notation.style == Style::kQuoted) return *key + " \":\" json-ws";
+  return *key + (notation.style == Style::kPython ? " \"=\"" : "");
 }
 
 std::string any_value(const Notation& notation, Place place) {
@@ -110,9 +109,21 @@ std::string text_of(const std::string& inner, const Notation& notation, Place pl
   return fmt::format("\"\\\"\" {} \"\\\"\"", inner);
 }
 
-std::string any_character(const Notation& notation, Place place) {
-  if (is_raw(notation, place)) return "[^]";
-  return fmt::format("{}-char", family(notation, place));
+std::string counted_text(int64_t min, std::optional<int64_t> max, const Notation& notation,
+                         Place place) {
+  if (is_raw(notation, place))
+    return text_of(counted_raw_text(notation, min, max), notation, place);
+  std::string character = fmt::format("({}-char)", family(notation, place));
+  if (max == 0) return text_of("\"\"", notation, place);
+  character += max ? fmt::format("{{{},{}}}", min, *max) : fmt::format("{{{},}}", min);
+  return text_of(character, notation, place);
+}
+
+std::string text_of_pattern(const RegexNode& pattern, const Notation& notation, Place place) {
+  if (!is_raw(notation, place))
+    return text_of(to_ebnf(pattern, Spelling::kJsonString), notation, place);
+  const auto text = raw_text_of_pattern(pattern, notation);
+  return text_of(text.value_or("raw-text"), notation, place);
 }
 
 Spelling spelling(const Notation& notation, Place place) {
@@ -145,8 +156,8 @@ json-char ::= [^"\\\x00-\x1f] | "\\" json-escape
 json-escape ::= ["\\/bfnrt] | "u" json-unit
 json-unit ::= [0-9A-Ca-cE-Fe-f] json-hex{3} | [Dd] [0-7] json-hex{2} | [Dd] [89ABab] json-hex{2} "\\u" [Dd] [C-Fc-f] json-hex{2}
 json-string ::= "\"" json-char* "\""
-json-integer ::= "-"? ("0" | [1-9] [0-9]{0,17})
-json-number ::= json-integer ("." [0-9]{1,16})? ([eE] [-+]? [0-9]{1,2})?
+json-integer ::= "-"? ("0" | [1-9] [0-9]{0,39})
+json-number ::= json-integer ("." [0-9]{1,24})? ([eE] [-+]? ([0-9]{1,2} | [12] [0-9]{2} | "30" [0-8]))?
 json-member ::= json-string ":" json-ws json-value
 json-object ::= "{" json-ws "}" | "{" json-ws json-member ("," json-ws json-member)* json-ws "}"
 json-array ::= "[" json-ws "]" | "[" json-ws json-value ("," json-ws json-value)* json-ws "]"
@@ -164,7 +175,7 @@ std::string notation_rules(const Notation& notation) {
     case Style::kJson:
       return "";
     case Style::kParameters:
-      return fmt::format("raw-text ::= {}\nraw-some ::= {}\n", notation.text, notation.some_text) +
+      return fmt::format("raw-text ::= {}\n", notation.text) +
              R"(json-name ::= [^<>"= \t\r\n]{1,128}
 json-data ::= json-object | json-array | json-number | "true" | "True" | "false" | "False" | "null" | "None"
 )";

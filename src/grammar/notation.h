@@ -1,6 +1,8 @@
 // How values are written: as JSON, or as an output format writes the arguments of its calls.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,8 +24,8 @@ struct Notation {
   std::string key_begin, key_end, value_end;
   std::string key_end_json;  // what stands in place of key_end before JSON; empty: the same
   std::string quote;
-  std::string text;       // what a text may be as it is: all that does not end it
-  std::string some_text;  // the same where it may not be empty, in words of raw-text (kParameters)
+  std::string mark;  // the letters that end a text as it is; empty: a control token does
+  std::string text;  // what a text may be as it is: all that does not end it
 };
 
 // Of what a value is part.
@@ -39,12 +41,16 @@ enum class Place {
 std::string value_literal(const Json& value, const Notation& notation, Place place);
 std::string key_literal(const std::string& key, const Notation& notation, Place place);
 std::string any_key(const Notation& notation, Place place);
-std::string key_of_pattern(const RegexNode& pattern, const Notation& notation, Place place);
+std::optional<std::string> key_of_pattern(const RegexNode& pattern, const Notation& notation,
+                                          Place place);  // no value: there is none
 std::string any_value(const Notation& notation, Place place);
 std::string any_text(const Notation& notation, Place place);
 // A text whose characters are inner's.
 std::string text_of(const std::string& inner, const Notation& notation, Place place);
-std::string any_character(const Notation& notation, Place place);
+// A text of min to max characters, or of a pattern.
+std::string counted_text(int64_t min, std::optional<int64_t> max, const Notation& notation,
+                         Place place);
+std::string text_of_pattern(const RegexNode& pattern, const Notation& notation, Place place);
 Spelling spelling(const Notation& notation, Place place);
 // true, false or null, with all its spellings.
 std::string word_literal(std::string_view json_word, const Notation& notation, Place place);

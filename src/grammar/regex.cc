@@ -2,6 +2,7 @@
 #include "grammar/regex.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tempo9::grammar {
 namespace {
@@ -211,6 +212,24 @@ bool RegexMatcher::matches(std::string_view text, int64_t* steps) const {
     if (*steps < 0) return false;
   }
   return std::find(now.begin(), now.end(), end_) != now.end();
+}
+
+bool RegexMatcher::may_contain(std::string_view text) const {
+  std::vector<uint32_t> seen(states_.size(), 0), now(states_.size()), next;
+  std::iota(now.begin(), now.end(), 0u);
+  uint32_t round = 0;
+  for (size_t at = 0; at < text.size() && !now.empty();) {
+    const uint32_t c = next_character(text, &at);
+    next.clear();
+    ++round;
+    for (const uint32_t id : now) {
+      const State& state = states_[id];
+      if (state.set != kNoSet && in_set(sets_[state.set], c)) next.push_back(state.next[0]);
+    }
+    close(&next, &seen, round);
+    now.swap(next);
+  }
+  return !now.empty();
 }
 
 uint32_t next_character(std::string_view text, size_t* at) {

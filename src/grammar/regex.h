@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,6 +40,16 @@ Result<RegexNode> whole_text(const RegexNode& node);
 // The same for a pattern that the whole text must match, with or without anchors.
 Result<RegexNode> matching_text(const RegexNode& node);
 
+// Those of its texts that have min to max characters; no max: any number. Where several parts of a
+// pattern have lengths of their own, each by itself is held to what the others leave. No value:
+// there are none.
+std::optional<RegexNode> of_length(const RegexNode& node, uint64_t min,
+                                   std::optional<uint64_t> max);
+
+// Those of its texts that have these characters only. spare_single: what the pattern spells out may
+// be any. No value: there are none.
+std::optional<RegexNode> within(const RegexNode& node, const Ranges& characters, bool spare_single);
+
 // All code points but surrogates.
 RegexNode any_character();
 RegexNode repeat(RegexNode node, uint32_t min, uint32_t max);
@@ -54,6 +65,8 @@ class RegexMatcher {
   static Result<RegexMatcher> make(const RegexNode& node);
   // steps: what may still be spent (validate.h); goes down, and below 0 the answer is no.
   bool matches(std::string_view text, int64_t* steps = nullptr) const;
+  // Could text stand somewhere in what matches? "Yes" may be wrong, "no" is not.
+  bool may_contain(std::string_view text) const;
   size_t n_states() const { return states_.size(); }
 
  private:

@@ -103,6 +103,33 @@ TEST(Regex, HostileSizesEnd) {
   EXPECT_FALSE(slow->matches(std::string(20'000, 'a')));  // no backtracking
 }
 
+TEST(Regex, FewerOfItsTexts) {
+  const auto matches = [](const std::optional<RegexNode>& node, std::string_view text) {
+    return node && RegexMatcher::make(*node)->matches(text);
+  };
+  const RegexNode word = *whole_text(*parse_regex("^(x[a-z]*|[0-9]+:[0-9]+)$"));
+  const auto few = of_length(word, 2, 4);
+  for (const char* good : {"xa", "xabc", "1:2", "12:3"}) EXPECT_TRUE(matches(few, good)) << good;
+  for (const char* bad : {"x", "xabcd", "1:2345", "123456789:1"})
+    EXPECT_FALSE(matches(few, bad)) << bad;
+  EXPECT_FALSE(of_length(*whole_text(*parse_regex("^ab$")), 3, 9));
+  const Ranges letters = {{'a', 'z'}};
+  EXPECT_TRUE(matches(within(*whole_text(*parse_regex("^[a-z<]+$")), letters, false), "ab"));
+  EXPECT_FALSE(matches(within(*whole_text(*parse_regex("^[a-z<]+$")), letters, false), "a<"));
+  EXPECT_TRUE(matches(within(*whole_text(*parse_regex("^<.+$")), letters, true), "<b"));
+  EXPECT_FALSE(within(*whole_text(*parse_regex("^<.+$")), letters, false));
+}
+
+TEST(Regex, WhatMayStandInAText) {
+  const auto may = [](const char* pattern, std::string_view text) {
+    return RegexMatcher::make(*whole_text(*parse_regex(pattern)))->may_contain(text);
+  };
+  EXPECT_TRUE(may("a", "</b>"));
+  EXPECT_TRUE(may("^<.*>$", "</b>"));
+  EXPECT_FALSE(may("^[a-z]*$", "</b>"));
+  EXPECT_FALSE(may("^<[a-z]+>$", "</b>"));
+}
+
 TEST(Regex, ARepeatedSetIsKeptOnce) {
   std::string pattern = "^[";  // 20,000 ranges: 5 GB in all if each state had its own
   for (uint32_t c = 0x3000; c < 0xCE40; c += 2) pattern += fmt::format("\\u{:04x}", c);

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/percent.h"
+#include "grammar/exact_number.h"
 #include "grammar/uri.h"
 
 namespace tempo9::grammar {
@@ -41,6 +42,12 @@ struct Keyword {
   std::string_view name;
   Form form;
 };
+
+bool is_amount(Form form) {
+  return form == Form::kCount || form == Form::kNumber || form == Form::kBound ||
+         form == Form::kPositive;
+}
+
 constexpr Keyword kKeywords[] = {
     {"$ref", Form::kReference},
     {"$dynamicRef", Form::kRefused},
@@ -91,7 +98,8 @@ constexpr std::array<std::string_view, 7> kTypes = {"null",   "boolean", "object
                                                     "number", "integer", "string"};
 
 std::string shown(const Json& value) {
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = is_number(value) ? number_text(value)
+                                      : value.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (text.size() > 60) text = text.substr(0, 57) + "...";
   return text;
 }
@@ -103,9 +111,7 @@ bool is_type(const Json& value) {
 bool is_count(const Json& value) {
   if (value.is_number_unsigned()) return true;
   if (value.is_number_integer()) return value.get<int64_t>() >= 0;
-  if (!value.is_number_float()) return false;
-  const auto d = value.get<double>();
-  return d >= 0 && d < 1e15 && d == static_cast<double>(static_cast<int64_t>(d));
+  return value.is_number_float() && value.get<double>() >= 0 && is_integer(value);
 }
 
 bool all_strings(const Json& value) {
@@ -298,6 +304,8 @@ class SchemaReader {
   Status check(const Keyword& keyword, Json* value, const std::string& path,
                const std::string& base, int depth) {
     const std::string_view name = keyword.name;
+    if (is_amount(keyword.form) && is_long_integer(*value))
+      *value = static_cast<double>(as_real(*value));
     switch (keyword.form) {
       case Form::kSchema:
         return visit(value, child(path, name), base, depth + 1);
@@ -389,11 +397,8 @@ Result<Schema> Schema::read(Json schema, const SchemaOptions& options) {
 }
 
 Result<Schema> Schema::parse(std::string_view text, const SchemaOptions& options) {
-  try {
-    return read(Json::parse(text), options);
-  } catch (const Json::exception& error) {
-    return make_error(ErrorCode::kInvalidArgument, "#: found no JSON: {}", error.what());
-  }
+  T9_TRY(Json schema, parse_json(text));
+  return read(std::move(schema), options);
 }
 
 const Json& Schema::target(const Json& ref) const {
@@ -430,7 +435,7 @@ bool same_value(const Json& a, const Json& b, int64_t* n_steps) {
              return same_value(x, y, n_steps);
            });
   }
-  return a == b;
+  return is_number(a) && is_number(b) ? compare_numbers(a, b) == 0 : a == b;
 }
 
 }  // namespace tempo9::grammar

@@ -392,8 +392,8 @@ class SchemaTranslator {
       const Json* patterns = keyword(*term.schema, "patternProperties");
       if (patterns == nullptr) continue;
       for (auto p = patterns->begin(); p != patterns->end(); ++p) {
-        add(member(key_of_pattern(schema_.pattern_node(p.key()), notation_, place), {{&*p}}, depth,
-                   place));
+        if (const auto key = key_of_pattern(schema_.pattern_node(p.key()), notation_, place))
+          add(member(*key, {{&*p}}, depth, place));
       }
     }
     Expression key = any_key(notation_, place);

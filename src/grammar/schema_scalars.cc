@@ -11,13 +11,13 @@ namespace tempo9::grammar {
 namespace {
 
 struct Bounds {
-  double low = -INFINITY, high = INFINITY;
+  long double low = -INFINITY, high = INFINITY;
   bool above = false, below = false;  // the bound itself is out
 };
-void raise_low(Bounds& b, double low, bool above) {
+void raise_low(Bounds& b, long double low, bool above) {
   if (low > b.low || (low == b.low && above)) b.above = above, b.low = low;
 }
-void lower_high(Bounds& b, double high, bool below) {
+void lower_high(Bounds& b, long double high, bool below) {
   if (high < b.high || (high == b.high && below)) b.below = below, b.high = high;
 }
 Bounds bounds_of(const Conjunction& terms) {
@@ -26,17 +26,17 @@ Bounds bounds_of(const Conjunction& terms) {
     const Json& s = *term.schema;
     const Json *above = keyword(s, "exclusiveMinimum"), *below = keyword(s, "exclusiveMaximum");
     const auto is_true = [](const Json* v) { return v != nullptr && *v == true; };
-    if (const Json* v = keyword(s, "minimum")) raise_low(b, v->get<double>(), is_true(above));
-    if (const Json* v = keyword(s, "maximum")) lower_high(b, v->get<double>(), is_true(below));
-    if (above != nullptr && above->is_number()) raise_low(b, above->get<double>(), true);
-    if (below != nullptr && below->is_number()) lower_high(b, below->get<double>(), true);
+    if (const Json* v = keyword(s, "minimum")) raise_low(b, v->get<long double>(), is_true(above));
+    if (const Json* v = keyword(s, "maximum")) lower_high(b, v->get<long double>(), is_true(below));
+    if (above != nullptr && above->is_number()) raise_low(b, above->get<long double>(), true);
+    if (below != nullptr && below->is_number()) lower_high(b, below->get<long double>(), true);
   }
   return b;
 }
 
 // A bound that is too far out for exact integers is none here; validate() holds it.
-std::optional<int64_t> as_bound(double value) {
-  return std::abs(value) < 1e15 ? std::optional(static_cast<int64_t>(value)) : std::nullopt;
+std::optional<long double> as_bound(long double value) {
+  return std::abs(value) < 0x1p64L ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace
@@ -59,8 +59,7 @@ std::string counted(std::string_view item, int64_t min, std::optional<int64_t> m
 }
 
 int64_t as_count(const Json& value) {
-  const auto d = value.get<double>();
-  return static_cast<int64_t>(std::min(d, 1e15));
+  return static_cast<int64_t>(std::min(value.get<double>(), 1e15));
 }
 std::optional<Count> count_of(const Conjunction& terms, const char* min_key, const char* max_key) {
   Count count;
@@ -83,9 +82,10 @@ std::optional<std::string> string_body(const Schema& schema, const Conjunction& 
   std::string_view format;
   for (const Term& term : terms) {
     if (const Json* pattern = keyword(*term.schema, "pattern")) {
-      return text_of(
-          to_ebnf(schema.pattern_node(pattern->get<std::string>()), spelling(notation, place)),
-          notation, place);
+      const auto node = of_length(schema.pattern_node(pattern->get<std::string>()),
+                                  static_cast<uint64_t>(length->min), length->max);
+      if (!node) return std::nullopt;
+      return text_of_pattern(*node, notation, place);
     }
     // "format" is a note by itself; beside a declared string it is meant.
     const Json *type = keyword(*term.schema, "type"), *name = keyword(*term.schema, "format");
@@ -99,10 +99,7 @@ std::optional<std::string> string_body(const Schema& schema, const Conjunction& 
     if (format.empty()) return any_text(notation, place);
     return text_of(fmt::format("json-{}-text", format), notation, place);
   }
-  // Counted characters may be the mark that ends the text, and what follows could then be anything.
-  if (place == Place::kText) return std::string(length->min == 0 ? "raw-text" : "raw-some");
-  return text_of(counted(any_character(notation, place), length->min, length->max), notation,
-                 place);
+  return counted_text(length->min, length->max, notation, place);
 }
 
 std::optional<std::string> number_body(const Conjunction& terms, bool is_integer) {
@@ -111,7 +108,7 @@ std::optional<std::string> number_body(const Conjunction& terms, bool is_integer
   if (!std::isfinite(b.low) && !std::isfinite(b.high))
     return is_integer ? "json-integer" : "json-number";
   if (is_integer) {
-    double low = std::ceil(b.low), high = std::floor(b.high);
+    long double low = std::ceil(b.low), high = std::floor(b.high);
     if (b.above && low == b.low) low += 1;
     if (b.below && high == b.high) high -= 1;
     if (low > high) return std::nullopt;
@@ -119,16 +116,16 @@ std::optional<std::string> number_body(const Conjunction& terms, bool is_integer
   }
   // The whole part within the bounds; what stands behind the point is held by validate().
   std::vector<std::string> branches;
-  constexpr std::string_view kFraction = " (\".\" [0-9]{1,16})?";
+  constexpr std::string_view kFraction = " (\".\" [0-9]{1,24})?";
   if (b.high >= 0) {
     branches.push_back(
-        integers_ebnf(as_bound(std::floor(std::max(b.low, 0.0))), as_bound(std::floor(b.high))) +
+        integers_ebnf(as_bound(std::floor(std::max(b.low, 0.0L))), as_bound(std::floor(b.high))) +
         std::string(kFraction));
   }
   if (b.low < 0) {
     branches.push_back(fmt::format(
         "\"-\" {}{}",
-        integers_ebnf(as_bound(std::floor(std::max(-b.high, 0.0))), as_bound(std::floor(-b.low))),
+        integers_ebnf(as_bound(std::floor(std::max(-b.high, 0.0L))), as_bound(std::floor(-b.low))),
         kFraction));
   }
   return joined(branches);

@@ -1,13 +1,14 @@
 #include "grammar/validate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <functional>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "grammar/exact_number.h"
 
 namespace tempo9::grammar {
 namespace {
@@ -35,42 +36,7 @@ bool has_type(const Json& value, std::string_view type) {
   if (type == "object") return value.is_object();
   if (type == "array") return value.is_array();
   if (type == "string") return value.is_string();
-  if (type == "number") return value.is_number();
-  if (value.is_number_integer()) return true;
-  return value.is_number_float() && std::floor(value.get<double>()) == value.get<double>();
-}
-
-// Exact where both are integers; a float's neighbours count as its equals nowhere.
-int compare(const Json& a, const Json& b) {
-  const auto whole = [](const Json& v) -> std::optional<int64_t> {
-    if (v.is_number_unsigned()) {
-      const auto u = v.get<uint64_t>();
-      if (u > static_cast<uint64_t>(INT64_MAX)) return std::nullopt;
-      return static_cast<int64_t>(u);
-    }
-    if (v.is_number_integer()) return v.get<int64_t>();
-    return std::nullopt;
-  };
-  if (const auto x = whole(a), y = whole(b); x && y) return *x < *y ? -1 : *x > *y;
-  const auto x = a.get<long double>(), y = b.get<long double>();
-  return x < y ? -1 : x > y;
-}
-
-bool is_multiple(const Json& value, const Json& of) {
-  const auto x = value.get<long double>(), m = of.get<long double>();
-  if (!std::isfinite(x)) return false;
-  if (std::fmod(x, m) == 0.0L) return true;
-  const long double quotient = x / m;
-  if (std::abs(quotient) > 0x1p52L) return false;
-  const long double nearest = std::round(quotient);
-  // Decimal fractions have no exact binary form: 0.0075 is a multiple of 0.0001.
-  return std::abs(quotient - nearest) <= 1e-12L * std::max(1.0L, std::abs(nearest));
-}
-
-int64_t integer_of(const Json& value) {
-  if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
-    return INT64_MAX;
-  return value.is_number_float() ? static_cast<int64_t>(value.get<double>()) : value.get<int64_t>();
+  return type == "number" ? is_number(value) : is_integer(value);
 }
 
 // Equal values (same_value) have equal hashes.
@@ -79,7 +45,7 @@ size_t hash_of(const Json& value, int64_t* n_hashed) {
   const auto mixed = [](size_t a, size_t b) {
     return (a ^ (b + 0x9E3779B97F4A7C15u + (a << 6) + (a >> 2))) * 0xFF51AFD7ED558CCDu;
   };
-  if (value.is_number()) return std::hash<double>()(value.get<double>());
+  if (is_number(value)) return std::hash<double>()(static_cast<double>(as_real(value)));
   if (value.is_string()) {
     const auto& text = value.get_ref<const std::string&>();
     *n_hashed += static_cast<int64_t>(text.size() / 32);
@@ -199,7 +165,7 @@ class Validator {
       add_equal(f, std::ranges::any_of(
                        *list, [&](const Json& v) { return *steps_ >= 0 && same(f.value, v); }));
     }
-    if (f.value.is_number()) check_number(f);
+    if (is_number(f.value)) check_number(f);
     if (f.value.is_string()) check_string(f);
   }
 
@@ -212,15 +178,17 @@ class Validator {
     const Json *above = f.find("exclusiveMinimum"), *below = f.find("exclusiveMaximum");
     const auto is_true = [](const Json* v) { return v != nullptr && *v == true; };
     if (minimum != nullptr) {
-      const int order = compare(f.value, *minimum);
+      const int order = compare_numbers(f.value, *minimum);
       f.add(verdict(is_true(above) ? order > 0 : order >= 0));
     }
     if (maximum != nullptr) {
-      const int order = compare(f.value, *maximum);
+      const int order = compare_numbers(f.value, *maximum);
       f.add(verdict(is_true(below) ? order < 0 : order <= 0));
     }
-    if (above != nullptr && above->is_number()) f.add(verdict(compare(f.value, *above) > 0));
-    if (below != nullptr && below->is_number()) f.add(verdict(compare(f.value, *below) < 0));
+    if (above != nullptr && above->is_number())
+      f.add(verdict(compare_numbers(f.value, *above) > 0));
+    if (below != nullptr && below->is_number())
+      f.add(verdict(compare_numbers(f.value, *below) < 0));
     if (const Json* of = f.find("multipleOf")) f.add(verdict(is_multiple(f.value, *of)));
   }
 
@@ -230,8 +198,8 @@ class Validator {
     if (min != nullptr || max != nullptr) {
       spend(static_cast<int64_t>(text.size()));
       const auto n = static_cast<int64_t>(count_characters(text));
-      if (min != nullptr) f.add(verdict(n >= integer_of(*min)));
-      if (max != nullptr) f.add(verdict(n <= integer_of(*max)));
+      if (min != nullptr) f.add(verdict(n >= as_int64(*min)));
+      if (max != nullptr) f.add(verdict(n <= as_int64(*max)));
     }
     if (const Json* pattern = f.find("pattern"))
       f.add(verdict(matches(pattern->get_ref<const std::string&>(), text)));
@@ -239,8 +207,8 @@ class Validator {
 
   void check_count(Frame& f, const char* min_key, const char* max_key) {
     const auto n = static_cast<int64_t>(f.value.size());
-    if (const Json* min = f.find(min_key); min != nullptr && n < integer_of(*min)) f.missing();
-    if (const Json* max = f.find(max_key); max != nullptr && n > integer_of(*max))
+    if (const Json* min = f.find(min_key); min != nullptr && n < as_int64(*min)) f.missing();
+    if (const Json* max = f.find(max_key); max != nullptr && n > as_int64(*max))
       f.add(Verdict::kNo);
   }
 
@@ -344,8 +312,8 @@ class Validator {
       ++n;
       f.out.seen[i] = true;
     }
-    if (n < (min != nullptr ? integer_of(*min) : 1)) f.missing();
-    if (max != nullptr && n > integer_of(*max)) f.add(Verdict::kNo);
+    if (n < (min != nullptr ? as_int64(*min) : 1)) f.missing();
+    if (max != nullptr && n > as_int64(*max)) f.add(Verdict::kNo);
   }
 
   void check_combined(Frame& f) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "chat/exact_json.h"
 #include "chat/parser.h"
 #include "chat/parsers/testing/written_calls.h"
 #include "server/forced_call.h"
@@ -41,7 +42,9 @@ class EveryCallFormat : public ::testing::TestWithParam<std::string_view> {
     service_ = *Service::create(engine_, options);
     offer(kWeather);
   }
-  void offer(std::string_view tools) { tools_ = *chat::tools_from_json(Json::parse(tools)); }
+  void offer(std::string_view tools) {
+    tools_ = *chat::tools_from_json(*chat::parse_exactly(tools));
+  }
 
   std::unique_ptr<grammar::Constraint> hold(CallStructure structure) {
     structure.tools = &tools_;
@@ -184,6 +187,44 @@ TEST_P(EveryCallFormat, AStrictToolsSchemaIsHeldWhole) {
   EXPECT_TRUE(holds({{"city", "Lund"}, {"rows", Json::array({1, 2})}}));
   EXPECT_FALSE(holds({{"city", "Lund"}, {"rows", Json::array({1, 1})}}));
   EXPECT_FALSE(holds({{"city", "Oslo"}, {"rows", Json::array({1, 2})}}));
+}
+
+TEST_P(EveryCallFormat, TextsKeepTheirLimits) {
+  offer(R"([{"type":"function","function":{"name":"get_weather","parameters":{"type":"object",
+    "properties":{"code":{"type":"string","minLength":2,"maxLength":4},
+      "long":{"type":"string","minLength":3},"word":{"type":"string","pattern":"^[a-c]+$"},
+      "any":{"type":"string","pattern":"\\d"},
+      "both":{"type":"string","pattern":"^[a-c]+$","maxLength":3},
+      "kind":{"type":"string","enum":["a b","c"]},
+      "id":{"enum":[9007199254740993,5]},"n":{"type":"integer"}}}}}])");
+  EXPECT_TRUE(holds({{"code", "ab"}, {"long", "a\nb c"}, {"word", "abc"}, {"any", "x 1 y"}}));
+  EXPECT_TRUE(holds({{"code", "ab\u00e9d"}, {"both", "abc"}, {"kind", "a b"}}));
+  EXPECT_TRUE(holds({{"id", 9007199254740993}, {"n", 9223372036854775807}}));
+  EXPECT_FALSE(holds({{"code", "a"}}));
+  EXPECT_FALSE(holds({{"code", "abcde"}}));
+  EXPECT_FALSE(holds({{"long", "ab"}}));
+  EXPECT_FALSE(holds({{"word", "abd"}}));
+  EXPECT_FALSE(holds({{"any", "x y"}}));
+  EXPECT_FALSE(holds({{"both", "abca"}}));
+  EXPECT_FALSE(holds({{"kind", "a"}}));
+  EXPECT_FALSE(holds({{"id", 9007199254740992}}));
+  // What closes such a text is no part of it: other arguments may not follow as if it were.
+  for (const char* name : {"code", "long", "word", "any", "both"}) {
+    const std::string good = name == std::string("any") ? "12" : "abc";
+    EXPECT_TRUE(holds({{name, good}, {"n", 1}})) << name;
+    EXPECT_FALSE(holds({{name, good}, {"town", "y"}})) << name;
+  }
+}
+
+TEST_P(EveryCallFormat, LongIntegersKeepTheirDigits) {
+  offer(R"([{"type":"function","function":{"name":"get_weather","parameters":{"type":"object",
+    "properties":{"id":{"enum":[123456789012345678901234567890]}}}}}])");
+  std::string right = written(syntax_, {{"get_weather", {{"id", 123456}}}});
+  right.replace(right.find("123456"), 6, "123456789012345678901234567890");
+  EXPECT_EQ(taken_in_auto(right), right);
+  std::string other = right;
+  other[other.find("890123")] = '9';
+  EXPECT_NE(taken_in_auto(other), other);
 }
 
 std::string format_case_name(const ::testing::TestParamInfo<std::string_view>& info) {

@@ -111,6 +111,7 @@ grammar::Notation CallPieces::notation() const {
       out.style = Style::kQuoted;
       out.quote = expression(syntax_.quote);
       out.text = text_until(syntax_.quote, {""});
+      if (!is_token(syntax_.quote)) out.mark = syntax_.quote;
       break;
     case Arguments::kParameters: {
       out.style = Style::kParameters;
@@ -120,11 +121,7 @@ grammar::Notation CallPieces::notation() const {
       out.value_end = expression(syntax_.value_end);
       const std::string_view close = without_blank(syntax_.value_end);
       out.text = text_until(close, {std::string(syntax_.key_begin), std::string(arguments_end())});
-      // The first character must not be the beginning of the mark, since that could go on as text.
-      out.some_text = is_token(close)
-                          ? "\"\\n\"* [^\\n] raw-text"
-                          : fmt::format("\"\\n\"* ([^\\n\\x{:02x}] | \"{}\" [^\\x{:02x}]) raw-text",
-                                        close[0], close[0], close[1]);
+      if (!is_token(close)) out.mark = close;
       break;
     }
   }

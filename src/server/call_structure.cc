@@ -37,7 +37,7 @@ bool is_strict(const chat::Tool& tool) {
 // Arguments are an object, whatever the schema leaves open.
 Json arguments_schema(const chat::Tool& tool) {
   Json schema = tool.parameters.is_object() ? tool.parameters : Json::object();
-  chat::make_plain(&schema);
+  chat::make_plain(&schema, /*keep_long_integers=*/true);
   if (!schema.contains("type")) schema["type"] = "object";
   if (!tool.parameters.is_object()) schema["properties"] = Json::object();
   return schema;

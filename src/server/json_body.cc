@@ -133,6 +133,14 @@ namespace {
 
 // Their numbers go to the model or back to the client, in the digits that were written.
 constexpr std::string_view kPassedOn[] = {"messages", "tools", "input"};
+// Their schemas may list integers however long.
+constexpr std::string_view kWithSchemas[] = {"response_format",
+                                             "structured_outputs",
+                                             "guided_json",
+                                             "output_format",
+                                             "output_config",
+                                             "format",
+                                             "text"};
 
 Error too_large() {
   return make_error(
@@ -163,8 +171,9 @@ Result<Json> parse_body(std::string_view body) {
   std::optional<Json> exact = chat::parse_exactly(text);
   if (exact && exact->is_object()) {
     for (auto field = exact->begin(); field != exact->end(); ++field) {
-      if (std::ranges::count(kPassedOn, field.key()) == 0 && !chat::make_plain(&*field))
-        return too_large();
+      if (std::ranges::count(kPassedOn, field.key()) > 0) continue;
+      const bool has_schema = std::ranges::count(kWithSchemas, field.key()) > 0;
+      if (!chat::make_plain(&*field, has_schema)) return too_large();
     }
     return std::move(*exact);
   }

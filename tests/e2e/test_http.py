@@ -92,12 +92,14 @@ def test_an_empty_line_before_a_request_is_passed_over(echo):
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/api/chat"])
-def test_a_half_closed_client_gets_its_answer(serve, path, stream):
+def test_a_half_closed_client_gets_its_answer(serve, path, version, stream):
     server = serve([{"text": "said to the end", "prefill_ms": 300, "delay_ms": 10}])
     body = json.dumps(CHAT | {"input": "hi", "max_tokens": 50, "stream": stream}).encode()
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
-        connection.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(body), body))
+        head = b"POST %s HTTP/%s\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % (path.encode(), version, len(body))
+        connection.sendall(head + body)
         connection.shutdown(socket.SHUT_WR)
         reader = http.client.HTTPResponse(connection)
         reader.begin()  # it passes over what is no answer yet

@@ -1,5 +1,6 @@
 """Who may ask, and over what: keys, origins, TLS, Unix sockets, slow clients, what logs hold."""
 
+import contextlib
 import json
 import os
 import re
@@ -207,6 +208,50 @@ def test_a_client_that_leaves_is_noticed_over_tls(tmp_path, certificate):
     while not re.search(r"^tempo9:requests_cancelled_total\{.*\} 1$", client.get("/metrics").text, re.M):
         assert time.monotonic() < deadline
     client.close()
+    stop(process)
+
+
+@pytest.mark.parametrize("says_end", [True, False], ids=["close_notify", "without"])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_a_half_closed_client_gets_its_answer_over_tls(slow_https, certificate, version, stream, says_end):
+    """Python's own TLS sockets cannot: the bytes of TLS go through memory here."""
+    received, to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = ssl.create_default_context(cafile=str(certificate[0])).wrap_bio(received, to_send, server_hostname="localhost")
+    body = json.dumps(CHAT | {"stream": stream}).encode()
+    with socket.create_connection(("127.0.0.1", slow_https), timeout=20) as connection:
+        def until_done(step):
+            while True:
+                try:
+                    return step()
+                except ssl.SSLWantReadError:
+                    connection.sendall(to_send.read())
+                    part = connection.recv(65536)
+                    received.write(part) if part else received.write_eof()
+        until_done(tls.do_handshake)
+        tls.write(f"POST /v1/chat/completions HTTP/{version}\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        if says_end:
+            with pytest.raises(ssl.SSLWantReadError):  # its own is written, the server's is to come
+                tls.unwrap()
+        connection.sendall(to_send.read())
+        connection.shutdown(socket.SHUT_WR)
+        while part := connection.recv(65536):
+            received.write(part)
+    received.write_eof()
+    answer = b""
+    with contextlib.suppress(ssl.SSLZeroReturnError, ssl.SSLEOFError):
+        while part := tls.read(65536):
+            answer += part
+    text = "".join(re.findall(r'"content":"([^"]*)"', answer.decode()))
+    assert answer.startswith(b"HTTP/1.1 200 ") and text == "said to the end", answer
+
+
+@pytest.fixture(scope="module")
+def slow_https(certificate, tmp_path_factory):
+    script = tmp_path_factory.mktemp("slow") / "slow.jsonl"
+    script.write_text(json.dumps({"text": "said to the end", "prefill_ms": 300, "delay_ms": 5}) + "\n")
+    process, line = start("--script", script, "--port", 0, "--tls-cert", certificate[0], "--tls-key", certificate[1])
+    yield int(re.search(r"https://127\.0\.0\.1:(\d+)", line)[1])
     stop(process)
 
 

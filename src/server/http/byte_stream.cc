@@ -28,7 +28,6 @@ class PlainStream final : public ByteStream {
     socket_.shutdown(asio::socket_base::shutdown_send, error);
     asio::post(socket_.get_executor(), [done = std::move(done), error] { done(error); });
   }
-  bool may_half_close() const override { return true; }
   StreamSocket& socket() override { return socket_; }
 
  private:
@@ -44,14 +43,16 @@ class TlsStream final : public ByteStream {
     stream_.async_handshake(asio::ssl::stream_base::server, std::move(done));
   }
   void read_some(asio::mutable_buffer into, Transferred transferred) override {
-    stream_.async_read_some(into, std::move(transferred));
+    stream_.async_read_some(into, [transferred = std::move(transferred)](error_code e, size_t n) {
+      // Without TLS's own end somebody else may have cut what came. A request says by itself how
+      // long it is, so that nothing is taken for whole that is not.
+      transferred(e == asio::ssl::error::stream_truncated ? asio::error::eof : e, n);
+    });
   }
   void write_some(asio::const_buffer from, Transferred transferred) override {
     stream_.async_write_some(from, std::move(transferred));
   }
   void end_sending(Done done) override { stream_.async_shutdown(std::move(done)); }
-  // What comes without TLS's own end may have been cut by somebody else.
-  bool may_half_close() const override { return false; }
   StreamSocket& socket() override { return stream_.next_layer(); }
 
  private:

@@ -34,12 +34,11 @@ class ByteStream {
 
   // Before anything else is read or written.
   virtual void handshake(Done done) = 0;
+  // The other side's end of sending, in whatever way it comes, is error::eof.
   virtual void read_some(boost::asio::mutable_buffer into, Transferred transferred) = 0;
   virtual void write_some(boost::asio::const_buffer from, Transferred transferred) = 0;
   // No more is written. The other side learns it; done comes when it has been told.
   virtual void end_sending(Done done) = 0;
-  // Can the other side end its sending and still read?
-  virtual bool may_half_close() const = 0;
   // The other side sees an error and not an end.
   void close_with_reset();
   void close();

@@ -110,7 +110,7 @@ void Connection::read() {
 void Connection::on_read(error_code error, size_t n_bytes) {
   reading_ = false;
   if (closed_) return;
-  if (error == asio::error::eof && answering_ && chunked_ && stream_->may_half_close()) {
+  if (error == asio::error::eof && answering_) {
     half_closed_ = true;
     probe();
     return;
@@ -130,15 +130,17 @@ void Connection::on_read(error_code error, size_t n_bytes) {
 
 // A client that has closed its sending half waits for its answer, one that has closed its socket is
 // gone, and what comes from either is the same end. Whatever is sent to a closed socket is answered
-// by a reset. So something is sent that says nothing: a zero before the size of the next chunk, or
-// an interim response (RFC 9112 7.1, RFC 9110 15.2).
+// by a reset. So what is sent is due anyway or says nothing: the answer's first byte, or a zero
+// before the size of the next chunk (RFC 9112 7.1). In a stream of HTTP/1.0 the next event finds
+// out.
 void Connection::probe() {
   stream_->socket().async_wait(StreamSocket::wait_error,
                                [self = shared_from_this()](error_code error) {
                                  if (!error) self->close();
                                });
-  if (ended_ || head_only_) return;
-  pending_ += streaming_ ? "0" : "HTTP/1.1 100 Continue\r\n\r\n";
+  if (ended_ || (streaming_ && (head_only_ || !chunked_))) return;
+  head_begun_ = !streaming_;
+  pending_ += streaming_ ? '0' : 'H';  // "HTTP/1.1 ..."
   write();
 }
 
@@ -254,7 +256,7 @@ void Connection::begin_exchange(const Request& request) {
   ++exchange_;
   answering_ = true;
   ended_ = false;
-  streaming_ = false;
+  streaming_ = head_begun_ = false;
   callbacks_ = {};
   // A head that was refused half read leaves no place to go on from.
   keep_alive_ = parser_->is_header_done() && parser_->keep_alive();
@@ -280,8 +282,7 @@ void Connection::dispatch() {
   });
 }
 
-// Our code does not throw; what a library throws past its wrapper (memory) costs one connection and
-// not the server.
+// Our code does not throw; what a library throws (memory) costs one connection, not the server.
 void Connection::run(const std::function<void()>& task) {
   try {
     task();
@@ -316,7 +317,8 @@ void Connection::send_response(const Response& response) {
   if (ended_ || streaming_) return;
   if (shared_->closing) keep_alive_ = false;
   record_.status = response.status;
-  pending_ += response_head(response, record_, keep_alive_, allow_origin_);
+  pending_.append(response_head(response, record_, keep_alive_, allow_origin_),
+                  head_begun_ ? 1 : 0);
   if (response.status != 204 && response.status != 304)  // of what it would have been
     pending_ += fmt::format("Content-Length: {}\r\n", response.body.size());
   pending_ += "\r\n";
@@ -327,16 +329,16 @@ void Connection::send_response(const Response& response) {
 
 void Connection::send_head(std::string_view content_type, const Headers& headers) {
   if (ended_ || streaming_) return;
-  if (shared_->closing) keep_alive_ = false;
+  // HTTP/1.0 knows no chunks: there the body ends with the connection.
+  if (shared_->closing || !chunked_) keep_alive_ = false;
   Response response;
   response.content_type = content_type;
   response.headers = headers;
   response.headers.insert(response.headers.end(),
                           {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}});
-  // HTTP/1.0 knows no chunks: there the body ends with the connection.
-  if (!chunked_) keep_alive_ = false;
   record_.status = response.status;
-  pending_ += response_head(response, record_, keep_alive_, allow_origin_);
+  pending_.append(response_head(response, record_, keep_alive_, allow_origin_),
+                  head_begun_ ? 1 : 0);
   pending_ += chunked_ ? "Transfer-Encoding: chunked\r\n\r\n" : "\r\n";
   streaming_ = true;
   write();
@@ -405,10 +407,8 @@ void Connection::on_written(error_code error, size_t n_bytes) {
   deadline_.cancel();
   if (ended_) {
     after_last_byte();
-  } else if (callbacks_.on_drain) {
-    const auto callback =
-        callbacks_.on_drain;  // it may end the exchange, which drops the callbacks
-    run(callback);
+  } else if (const auto on_drain = callbacks_.on_drain) {  // it may drop the callbacks
+    run(on_drain);
   }
 }
 

@@ -131,9 +131,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool answering_ = false;
   bool head_only_ = false;  // HEAD
   bool keep_alive_ = false;
-  bool streaming_ = false;  // the head of a stream has been sent
-  bool chunked_ = false;    // its framing; HTTP/1.0 has none
-  bool ended_ = false;      // the last byte is in pending_ or behind
+  bool head_begun_ = false;  // its first byte was sent
+  bool streaming_ = false;   // the head of a stream has been sent
+  bool chunked_ = false;     // its framing; HTTP/1.0 has none
+  bool ended_ = false;       // the last byte is in pending_ or behind
   uint64_t body_reserved_ = 0;
   std::string allow_origin_;
   AccessRecord record_;
