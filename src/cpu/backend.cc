@@ -12,6 +12,7 @@
 #include "cpu/experts.h"
 #include "cpu/kv_arena.h"
 #include "cpu/latent.h"
+#include "cpu/logits.h"
 #include "cpu/memory.h"
 #include "cpu/plan.h"
 #include "cpu/product.h"
@@ -33,6 +34,7 @@ class CpuBackend final : public ops::Backend {
         options_(options),
         kernels_(kernels),
         pool_(options.n_threads, kernels.enter_thread),
+        logits_(kernels, pool_),
         attend_(kernels, pool_, interrupted_),
         latent_(kernels, pool_, interrupted_),
         experts_(kernels, pool_, interrupted_),
@@ -83,17 +85,27 @@ class CpuBackend final : public ops::Backend {
   void run(const ops::RmsNorm& op);
   void run(const ops::LayerNorm& op);
   void run(const ops::Linear& op);
-  void run(const ops::HeadLinear& op);
+  void run(const ops::HeadLinear& op) {
+    latent_.linear(op, chunks_[op_index_], tensor(op.in), tensor(op.out), n_rows_, scratch_.data(),
+                   scratch_bytes_);
+    quantize_rows(tensor(op.out));
+  }
   void run(const ops::RopeAppend& op);
   void run(const ops::LatentAppend& op);
   void run(const ops::Attention& op);
   void run(const ops::GatedActivation& op);
-  void run(const ops::Gelu& op);
+  void run(const ops::Gelu& op) {
+    const Activation& in = tensor(op.in);
+    each_row(in, tensor(op.out), [&](const float* x, float* y) { kernels_.gelu(x, in.width, y); });
+  }
   void run(const ops::Route& op) {
     experts_.route(op, vector(op.bias), vector(op.scales), tensor(op.logits), tensor(op.out),
                    n_rows_);
   }
-  void run(const ops::ExpertLinear& op);
+  void run(const ops::ExpertLinear& op) {
+    experts_.linear(chunks_[op_index_], vector(op.bias), tensor(op.in), tensor(op.routes),
+                    tensor(op.out), n_rows_, scratch_.data(), scratch_bytes_);
+  }
   void run(const ops::ExpertSum& op) {
     experts_.sum(tensor(op.in), tensor(op.routes), tensor(op.out), n_rows_, op.add);
     if (!op.add) quantize_rows(tensor(op.out));
@@ -157,7 +169,7 @@ class CpuBackend final : public ops::Backend {
   std::vector<Weight> weights_;
   Plan plan_;
   std::vector<std::vector<Chunk>> chunks_;  // by op; empty for ops that are no products
-  Memory logits_, run_maxima_, scratch_;
+  Memory scratch_;
   size_t scratch_bytes_ = 0;  // a thread
 
   KvArena arena_;
@@ -173,6 +185,7 @@ class CpuBackend final : public ops::Backend {
   bool entered_ = false;
   // Looked at between ops, and between the pieces of the long ones.
   std::atomic<bool> interrupted_{false};
+  Logits logits_;
   Attend attend_;
   Latent latent_;
   Experts experts_;
@@ -200,10 +213,7 @@ Status CpuBackend::load() {
   T9_TRY(experts_.load(program_, weights_, options_.max_rows));
   T9_TRY(recurrent_.load(program_, plan_, options_.max_rows, options_.max_states));
   T9_TRY(plan_scratch());
-  T9_TRY(logits_,
-         Memory::reserve(size_t{options_.max_logit_rows} * program_.n_vocab * sizeof(float)));
-  T9_TRY(run_maxima_, Memory::reserve(size_t{options_.max_logit_rows} *
-                                      ops::logit_runs(program_.n_vocab) * sizeof(float)));
+  T9_TRY(logits_.reserve(options_.max_logit_rows, program_.n_vocab));
   T9_TRY(arena_.reserve(program_, options_.kv_type, options_.max_pages));
   row_position_.resize(options_.max_rows);
   row_sequence_.resize(options_.max_rows);
@@ -280,12 +290,10 @@ Result<std::span<const float>> CpuBackend::step(const ops::Batch& batch) {
   }
   if (interrupted_) return make_error(ErrorCode::kCancelled, "the step was interrupted");
   const Activation& state = tensor(std::get<ops::Head>(program_.ops.back()).in);
-  last_run_maxima_ = std::span(reinterpret_cast<const float*>(run_maxima_.data()),
-                               batch.logit_rows.size() * size_t{ops::logit_runs(program_.n_vocab)});
+  last_run_maxima_ = logits_.run_maxima(batch.logit_rows.size());
   states_ = std::span<const float>(row(state, static_cast<uint32_t>(batch.logit_rows.size())),
                                    batch.state_rows.size() * state.width);
-  return std::span<const float>(reinterpret_cast<const float*>(logits_.data()),
-                                batch.logit_rows.size() * program_.n_vocab);
+  return logits_.values(batch.logit_rows.size());
 }
 
 void CpuBackend::run(const ops::Embed& op) {
@@ -337,23 +345,10 @@ void CpuBackend::run(const ops::Linear& op) {
 void CpuBackend::run(const ops::Head& op) {
   n_rows_ = static_cast<uint32_t>(batch_->logit_rows.size());  // they stand in front
   LinearArgs args;
-  args.out = reinterpret_cast<float*>(logits_.data());
+  args.out = logits_.data();
   args.out_stride = program_.n_vocab;
   product(chunks_[op_index_], tensor(op.in), args);
-  constexpr uint32_t kPiece = 256 * ops::kLogitRun;
-  const uint32_t n_pieces = (program_.n_vocab + kPiece - 1) / kPiece;
-  const size_t n_runs = ops::logit_runs(program_.n_vocab);
-  auto* maxima = reinterpret_cast<float*>(run_maxima_.data());
-  pool_.run(n_rows_ * n_pieces, 1, [&](uint32_t begin, uint32_t end, uint32_t) {
-    for (uint32_t i = begin; i < end; ++i) {
-      const size_t r = i / n_pieces;
-      const uint32_t first = i % n_pieces * kPiece;
-      const uint32_t n = std::min(kPiece, program_.n_vocab - first);
-      float* x = args.out + r * program_.n_vocab + first;
-      if (op.softcap > 0) kernels_.soft_cap(x, n, op.softcap);
-      kernels_.run_maxima(x, n, maxima + r * n_runs + first / ops::kLogitRun);
-    }
-  });
+  logits_.finish(n_rows_, op.softcap);
 }
 
 void CpuBackend::product(const std::vector<Chunk>& chunks, const Activation& x, LinearArgs args) {
@@ -407,12 +402,6 @@ void CpuBackend::run(const ops::RopeAppend& op) {
   });
 }
 
-void CpuBackend::run(const ops::HeadLinear& op) {
-  latent_.linear(op, chunks_[op_index_], tensor(op.in), tensor(op.out), n_rows_, scratch_.data(),
-                 scratch_bytes_);
-  quantize_rows(tensor(op.out));
-}
-
 void CpuBackend::run(const ops::LatentAppend& op) {
   const Activation &q = tensor(op.q), &latent = tensor(op.latent), &out = tensor(op.out);
   const KvArena::LayerPlace& place = arena_.layer(op.kv_layer);
@@ -462,11 +451,6 @@ void CpuBackend::run(const ops::Attention& op) {
   quantize_rows(tensor(op.out));
 }
 
-void CpuBackend::run(const ops::Gelu& op) {
-  const Activation& in = tensor(op.in);
-  each_row(in, tensor(op.out), [&](const float* x, float* y) { kernels_.gelu(x, in.width, y); });
-}
-
 void CpuBackend::run(const ops::GatedActivation& op) {
   const Activation &in = tensor(op.in), &out = tensor(op.out);
   const bool apart = op.up.index >= 0;
@@ -479,11 +463,6 @@ void CpuBackend::run(const ops::GatedActivation& op) {
     activate(row(in, r), row(up, r) + column, out.width, row(out, r));
     quantize(out, r);
   });
-}
-
-void CpuBackend::run(const ops::ExpertLinear& op) {
-  experts_.linear(chunks_[op_index_], vector(op.bias), tensor(op.in), tensor(op.routes),
-                  tensor(op.out), n_rows_, scratch_.data(), scratch_bytes_);
 }
 
 void CpuBackend::run(const ops::Scale& op) {
