@@ -288,7 +288,7 @@ F32_CASES = [
            window=33),
     gemma4("gemma4_shared_apart", "fsssf", Gemma4(D=72, K=3, rotated=0.5, shared=2, P=20), E=136, F=148, H=6, K=2, D=64,
            V=309, window=100, eps=1e-3),
-    gemma4("gemma4_moe", "ssfsf", Gemma4(D=128, K=1, k_is_v=True, softcap=8.0), E=144, F=100, H=4, K=2, D=64, V=291,
+    gemma4("gemma4_moe", "ssfsf", Gemma4(D=512, K=1, k_is_v=True, softcap=8.0), E=144, F=100, H=4, K=2, D=64, V=291,
            window=90, experts=Experts(10, 3, 52)),
     Case("mistral3", "mistral3", "Ministral3ForCausalLM", n_layers=2, E=136, F=180, H=4, K=2, D=48, V=277,
          rope_base=1e6, rope_scaling=MINISTRAL, growth=0.1),
