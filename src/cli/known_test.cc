@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/testing/outcome.h"
+#include "models/models.h"
 #include "store/catalogue.h"
 
 namespace tempo9::cli {
@@ -26,6 +27,15 @@ TEST(Known, EachModelHasALineThatSaysWhetherItFits) {
           << line;
     }
   }
+}
+
+TEST(Known, ArchitecturesStandOneALine) {
+  const Outcome outcome = outcome_of([] { return run_list({"--architectures"}, {}); });
+  EXPECT_EQ(outcome.exit_code, kExitOk) << outcome.err;
+  std::string expected;
+  for (const std::string_view name : models::known_architectures())
+    expected.append(name).push_back('\n');
+  EXPECT_EQ(outcome.out, expected);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // tempo9 pull, list, rm: models of our own store.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +15,7 @@
 #include "cli/parse_arguments.h"
 #include "cli/show_text.h"
 #include "cli/sources.h"
+#include "models/models.h"
 #include "store/download.h"
 #include "store/own_store.h"
 #include "store/source.h"
@@ -142,10 +144,12 @@ int run_pull(const std::vector<std::string>& args, const Environment& environmen
 }
 
 int run_list(const std::vector<std::string>& args, const Environment& environment) {
-  bool known = false;
+  bool known = false, architectures = false;
   CLI::App app("Lists the models that `tempo9 pull` fetched.", "tempo9 list");
   app.add_flag("--known", known,
                "models that are known to work, their memory, and whether they fit this machine");
+  app.add_flag("--architectures", architectures,
+               "the values of general.architecture that run, one a line");
   const auto goes_on = parse_arguments(app, args);
   if (!goes_on) return report(goes_on.error().message, kExitUsage);
   if (!*goes_on) {
@@ -153,6 +157,10 @@ int run_list(const std::vector<std::string>& args, const Environment& environmen
     return finish_output(kExitOk);
   }
   if (known) return list_known();
+  if (architectures) {
+    fmt::print("{}\n", fmt::join(models::known_architectures(), "\n"));
+    return finish_output(kExitOk);
+  }
   const auto models = store::OwnStore(models_folder(environment)).list();
   if (models.empty()) fmt::print(stderr, "no models yet; `tempo9 pull` fetches one\n");
   size_t width = 0;
