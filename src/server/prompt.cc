@@ -30,13 +30,61 @@ std::string_view ControlTokens::match(std::string_view text, TokenId* id) const 
   return {};
 }
 
+void EncodedTexts::encode(const tokenizer::Tokenizer& tokenizer, std::string_view text,
+                          std::vector<TokenId>* ids) {
+  // To find a short one costs as much as its tokens.
+  constexpr size_t kShort = 64;
+  if (text.size() < kShort) {
+    if (!text.empty()) tokenizer.encode(text, {}, ids);
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = by_text_.find(text); found != by_text_.end()) {
+      ++n_found_;
+      entries_.splice(entries_.begin(), entries_, found->second);
+      ids->insert(ids->end(), found->second->ids.begin(), found->second->ids.end());
+      return;
+    }
+  }
+  Entry entry{.text = std::string(text), .ids = {}};
+  tokenizer.encode(text, {}, &entry.ids);
+  ids->insert(ids->end(), entry.ids.begin(), entry.ids.end());
+  if (entry.n_bytes() > max_bytes_) return;
+  const std::lock_guard lock(mutex_);
+  if (by_text_.contains(text)) return;  // another request was faster
+  n_bytes_ += entry.n_bytes();
+  entries_.push_front(std::move(entry));
+  by_text_.emplace(entries_.front().text, entries_.begin());
+  while (n_bytes_ > max_bytes_) {
+    n_bytes_ -= entries_.back().n_bytes();
+    by_text_.erase(entries_.back().text);
+    entries_.pop_back();
+  }
+}
+
+size_t EncodedTexts::n_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return n_bytes_;
+}
+
+size_t EncodedTexts::n_found() const {
+  const std::lock_guard lock(mutex_);
+  return n_found_;
+}
+
 std::vector<TokenId> encode_segments(const tokenizer::Tokenizer& tokenizer,
                                      const ControlTokens& control,
-                                     const std::vector<chat::Segment>& segments) {
+                                     const std::vector<chat::Segment>& segments,
+                                     EncodedTexts* known) {
   std::vector<TokenId> ids;
   std::string plain;
   const auto flush = [&] {
-    if (!plain.empty()) tokenizer.encode(plain, {}, &ids);
+    if (known != nullptr) {
+      known->encode(tokenizer, plain, &ids);
+    } else if (!plain.empty()) {
+      tokenizer.encode(plain, {}, &ids);
+    }
     plain.clear();
   };
   for (size_t k = 0; k < segments.size();) {

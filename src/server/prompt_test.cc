@@ -40,6 +40,37 @@ TEST_F(PromptTest, EmptyPromptHasNoTokens) {
   EXPECT_TRUE(encode({{"", false}, {"", true}}).empty());
 }
 
+TEST_F(PromptTest, AConversationThatGrowsIsNotMadeTokensAnew) {
+  EncodedTexts known;
+  std::vector<Segment> conversation;
+  size_t n_found = 0;
+  for (int turn = 0; turn < 20; ++turn) {
+    conversation.push_back({"<|im_start|>", true});
+    conversation.push_back({std::to_string(turn) + std::string(500, 'x'), false});
+    conversation.push_back({"<|im_end|>", true});
+    EXPECT_EQ(encode_segments(*tokenizer_, control_, conversation, &known), encode(conversation));
+    EXPECT_EQ(known.n_found() - n_found, static_cast<size_t>(turn));  // all earlier turns
+    n_found = known.n_found();
+  }
+}
+
+TEST_F(PromptTest, KnownTextsHaveABound) {
+  EncodedTexts known(20'000);
+  const auto text = [](int i) { return std::to_string(i) + std::string(1'000, 'x'); };
+  std::vector<TokenId> ids;
+  for (int i = 0; i < 50; ++i) {
+    known.encode(*tokenizer_, text(i), &ids);
+    known.encode(*tokenizer_, text(0), &ids);  // what is used stays
+    EXPECT_LE(known.n_bytes(), 20'000u);
+  }
+  EXPECT_EQ(known.n_found(), 50u);
+  known.encode(*tokenizer_, text(1), &ids);  // gone
+  EXPECT_EQ(known.n_found(), 50u);
+  const size_t n_before = known.n_bytes();
+  known.encode(*tokenizer_, std::string(100'000, 'y'), &ids);  // larger than all of it
+  EXPECT_EQ(known.n_bytes(), n_before);
+}
+
 TEST_F(PromptTest, LongestSpellingWins) {
   TokenId id = -1;
   EXPECT_EQ(control_.match("<tool_call>{", &id), "<tool_call>");

@@ -24,7 +24,7 @@ class Library;
 
 namespace tempo9::server {
 
-// Immutable but for its metrics and its store; any thread.
+// Immutable but for its metrics, its store and the texts that it knows; any thread.
 class Service {
  public:
   struct Options {
@@ -50,7 +50,7 @@ class Service {
   grammar::Library& library() const { return *library_; }  // this model's grammars
 
   std::vector<TokenId> encode(const std::vector<chat::Segment>& segments) const {
-    return encode_segments(tokenizer(), control_, segments);
+    return encode_segments(tokenizer(), control_, segments, &encoded_);
   }
 
   // "chatcmpl-" and 24 letters and digits that no other id of this process has.
@@ -74,6 +74,7 @@ class Service {
   std::string warning_;
   std::function<void(const std::string&)> log_;
   ControlTokens control_;
+  mutable EncodedTexts encoded_;
   std::shared_ptr<grammar::Library> library_;
   int64_t created_ = 0;
   uint64_t id_key_ = 0;
