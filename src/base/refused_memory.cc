@@ -1,6 +1,7 @@
 #include "base/refused_memory.h"
 
-#include <algorithm>
+#include <time.h>
+
 #include <chrono>
 #include <exception>
 #include <new>
@@ -12,26 +13,33 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPause{2};
-// Whether two refusals are of one allocation cannot be known. What was waited is forgotten at this
-// share of the time that goes by: refusals now and then never add up, those of one allocation do.
-constexpr int kForgetting = 5;
+// Two refusals are of one allocation when the thread has hardly computed in between. Time on the
+// clock does not tell: on a busy machine it goes by while nothing is done.
+constexpr std::chrono::microseconds kOneAllocation{200};
 
 // Made beforehand: when it is needed there is no memory for it.
 std::exception_ptr refusal;
 std::chrono::milliseconds patience{0};
 
+// Processor time of this thread.
+std::chrono::nanoseconds computed() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 void wait_for_memory() {
-  thread_local Steady::time_point last;
+  thread_local std::chrono::nanoseconds last{0};
   thread_local Steady::duration waited{0};
-  const Steady::time_point now = Steady::now();
-  waited = std::max(Steady::duration{0}, waited - (now - last) / kForgetting);
+  if (computed() - last > kOneAllocation) waited = {};
   if (waited > patience) {
     waited = {};
     std::rethrow_exception(refusal);
   }
+  const Steady::time_point begin = Steady::now();
   std::this_thread::sleep_for(kPause);
-  last = Steady::now();
-  waited += last - now;
+  waited += Steady::now() - begin;
+  last = computed();
 }
 
 }  // namespace
