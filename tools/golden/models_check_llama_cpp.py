@@ -4,9 +4,8 @@
 
 For each F32 case: after each prompt, 64 greedy tokens; the tokens must be equal and the log-probabilities close. Seen:
 up to 2.5e-4, with Gemma up to 1.5e-2, because llama.cpp reads its GELU from a table of f16 values. qwen3_yarn differs unless
-llama-server gets --yarn-beta-fast 24 --yarn-beta-slow 2: it reads these two keys for few architectures. gemma4_moe
-comes to 0.44 at one place, where the table makes it choose another expert; gemma4_shared_apart it does not load. Quantised cases can
-be named too; there llama.cpp's own activation quantisation shows (a few hundredths).
+llama-server gets --yarn-beta-fast 24 --yarn-beta-slow 2: it reads these two keys for few architectures. gemma4_shared_apart
+it does not load. Quantised cases can be named too; there llama.cpp's own activation quantisation shows (a few hundredths).
 """
 
 import argparse
