@@ -15,7 +15,7 @@ using Steady = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPause{2};
 // Two refusals are of one allocation when the thread has hardly computed in between. Time on the
 // clock does not tell: on a busy machine it goes by while nothing is done.
-constexpr std::chrono::microseconds kOneAllocation{200};
+constexpr std::chrono::microseconds kOneAllocation{40};
 
 // Made beforehand: when it is needed there is no memory for it.
 std::exception_ptr refusal;
