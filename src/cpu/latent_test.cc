@@ -140,12 +140,13 @@ TEST_P(LatentTest, AgreesWithTheInterpreter) {
     const auto got = logits_of(toy.program, *GetParam(), 2, ops::KvType::kF32, tokens, 64);
     EXPECT_LT(relative_error(got, want), 1e-5) << dtype_info(type).name;
   }
-  // Half a step of 127 in each activation: about 0.6 % a product, of which there are four.
+  // Half a step of 127 in each activation: about 0.6 % a product, of which there are five, and two
+  // of them stand before an exponential.
   for (const DType type : {DType::kQ8_0, DType::kQ4_0, DType::kIQ4_NL}) {
     const LatentToy toy(type, kWhole);
     const auto want = ops::interpret(toy.program, tokens);
     const auto got = logits_of(toy.program, *GetParam(), 2, ops::KvType::kF32, tokens, 64);
-    EXPECT_LT(relative_error(got, want), 0.02) << dtype_info(type).name;
+    EXPECT_LT(relative_error(got, want), 0.03) << dtype_info(type).name;
   }
 }
 
