@@ -290,7 +290,7 @@ int run_show(const std::vector<std::string>& args, const Environment& environmen
   app.allow_extras();
   app.add_option("model", path, "the model's file, or its name in a store here")
       ->required()
-      ->type_name("F.gguf|NAME");
+      ->type_name("MODEL");
   app.add_flag("--template", options.full_template,
                "chat templates whole, not their beginning only");
   const auto goes_on = parse_arguments(app, args);

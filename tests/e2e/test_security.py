@@ -33,6 +33,8 @@ def certificate(tmp_path_factory):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
                     "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
                     "-keyout", folder / "key.pem", "-out", folder / "cert.pem"], check=True, capture_output=True)
+    for file in folder.iterdir():
+        file.chmod(0o600)  # what others can read is warned of
     return folder / "cert.pem", folder / "key.pem"
 
 
