@@ -24,7 +24,7 @@ struct LatentSizes {
   uint32_t q_dim() const { return n_nope + n_rope; }
 };
 constexpr LatentSizes kOdd = {5, 20, 12, 42, 23}, kWhole = {3, 64, 32, 96, 32},
-                      kMany = {70, 8, 4, 12, 6};
+                      kMany = {34, 8, 4, 12, 6};
 
 // Embedding, one layer, head.
 struct LatentToy {
@@ -176,7 +176,7 @@ TEST_P(LatentTest, BitsDoNotDependOnSlicesThreadsOrTable) {
 
 // More heads than one call takes, several cells of keys, all shared by threads.
 TEST_P(LatentTest, ManyHeadsAndALongContextGiveTheSameBits) {
-  const auto tokens = tokens_from(700, 4);
+  const auto tokens = tokens_from(530, 4);
   const LatentToy toy(DType::kF16, kMany, 64);
   const auto few = std::span(tokens).first(40);
   const auto right = ops::interpret(toy.program, few);
