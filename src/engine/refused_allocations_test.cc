@@ -30,6 +30,14 @@ void* allocate_or_refuse(size_t n) {
   return p;
 }
 
+void* allocate_or_null(size_t n) noexcept {
+  try {
+    return allocate_or_refuse(n);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 struct NoRefusals {
   NoRefusals() : before(std::exchange(n_before_refusal, -1)) {}
   ~NoRefusals() { n_before_refusal = before; }
@@ -41,10 +49,19 @@ struct NoRefusals {
 
 void* operator new(size_t n) { return tempo9::engine::allocate_or_refuse(n); }
 void* operator new[](size_t n) { return tempo9::engine::allocate_or_refuse(n); }
+// A sanitizer has these of its own, and they would not go with the others here.
+void* operator new(size_t n, const std::nothrow_t&) noexcept {
+  return tempo9::engine::allocate_or_null(n);
+}
+void* operator new[](size_t n, const std::nothrow_t&) noexcept {
+  return tempo9::engine::allocate_or_null(n);
+}
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete[](void* p) noexcept { std::free(p); }
 void operator delete(void* p, size_t) noexcept { std::free(p); }
 void operator delete[](void* p, size_t) noexcept { std::free(p); }
+void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
+void operator delete[](void* p, const std::nothrow_t&) noexcept { std::free(p); }
 
 namespace tempo9::engine {
 namespace {
