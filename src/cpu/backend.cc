@@ -160,6 +160,16 @@ class CpuBackend final : public ops::Backend {
     return id ? program_.vectors[at(id)].data() : nullptr;
   }
   float* row(const Activation& a, uint32_t r) const { return a.data + size_t{r} * a.width; }
+  // Where row r's keys and values go.
+  ops::PageId page_of(uint32_t r) const {
+    return batch_->sequences[row_sequence_[r]].pages[row_position_[r] / ops::kPageTokens];
+  }
+  // Turns a head of row r to the row's position.
+  void rotate(float* head, uint32_t rope, uint32_t r) const {
+    const auto n_pairs = static_cast<uint32_t>(program_.ropes[rope].inv_freq.size());
+    kernels_.rope(head, cosines_[rope].data() + size_t{n_pairs} * r,
+                  sines_[rope].data() + size_t{n_pairs} * r, n_pairs, program_.ropes[rope].neox);
+  }
 
   ops::Program program_;  // its matrices' bytes are not read after load()
   ops::BackendOptions options_;
@@ -370,8 +380,6 @@ void CpuBackend::run(const ops::RopeAppend& op) {
   const Activation& qkv = tensor(op.qkv);
   const ops::KvLayer& kv = program_.kv_layers[op.kv_layer];
   const KvArena::LayerPlace& place = arena_.layer(op.kv_layer);
-  const auto n_pairs = static_cast<uint32_t>(program_.ropes[op.rope].inv_freq.size());
-  const bool neox = program_.ropes[op.rope].neox;
   const auto append = kernels_.append_kv[static_cast<size_t>(place.format)];
   const uint32_t n_kv_heads = op.append ? kv.n_kv_heads : 0;
   const uint32_t n_rotated = op.n_heads + n_kv_heads;
@@ -382,13 +390,11 @@ void CpuBackend::run(const ops::RopeAppend& op) {
         float* h = x + size_t{head} * kv.head_dim;
         const ops::VectorId norm = head < op.n_heads ? op.q_norm : op.k_norm;
         if (norm) kernels_.rms_norm(h, vector(norm), kv.head_dim, op.norm_eps, h, false);
-        kernels_.rope(h, cosines_[op.rope].data() + size_t{n_pairs} * r,
-                      sines_[op.rope].data() + size_t{n_pairs} * r, n_pairs, neox);
+        rotate(h, op.rope, r);
         const float factor = head < op.n_heads ? q_factors_[op.rope][r] : 1.0f;
         for (uint32_t d = 0; factor != 1.0f && d < kv.head_dim; ++d) h[d] *= factor;
       }
-      const ops::BatchSequence& sequence = batch_->sequences[row_sequence_[r]];
-      const ops::PageId page = sequence.pages[row_position_[r] / ops::kPageTokens];
+      const ops::PageId page = page_of(r);
       const float* k = x + size_t{op.n_heads} * kv.head_dim;
       float* values = x + size_t{n_rotated} * kv.head_dim;
       for (uint32_t head = 0; head < n_kv_heads; ++head) {
@@ -406,29 +412,22 @@ void CpuBackend::run(const ops::LatentAppend& op) {
   const Activation &q = tensor(op.q), &latent = tensor(op.latent), &out = tensor(op.out);
   const KvArena::LayerPlace& place = arena_.layer(op.kv_layer);
   const ops::KvLayer& kv = program_.kv_layers[op.kv_layer];
-  const uint32_t n_pairs = (kv.head_dim - kv.n_latent) / 2, n_rotated = 2 * n_pairs;
+  const uint32_t n_rotated = kv.head_dim - kv.n_latent;
   const uint32_t q_dim = q.width / op.n_heads;
   const auto append = kernels_.append_kv[static_cast<size_t>(place.format)];
   pool_.run(n_rows_, 4, [&](uint32_t begin, uint32_t end, uint32_t) {
     for (uint32_t r = begin; r < end; ++r) {
-      const auto rotate = [&](float* x) {
-        kernels_.rope(x, cosines_[op.rope].data() + size_t{n_pairs} * r,
-                      sines_[op.rope].data() + size_t{n_pairs} * r, n_pairs,
-                      program_.ropes[op.rope].neox);
-      };
       float* key = row(latent, r);
       kernels_.rms_norm(key, vector(op.norm), kv.n_latent, op.norm_eps, key, false);
-      rotate(key + kv.n_latent);
-      const ops::PageId page =
-          batch_->sequences[row_sequence_[r]].pages[row_position_[r] / ops::kPageTokens];
-      uint8_t* keys = arena_.head(page, place, 0);
+      rotate(key + kv.n_latent, op.rope, r);
+      uint8_t* keys = arena_.head(page_of(r), place, 0);
       append(key, key, kv.head_dim, kv.n_latent, row_position_[r] % ops::kPageTokens, keys,
              keys + place.head.v_offset());
       for (uint32_t head = 0; head < op.n_heads; ++head) {
         const float* from = row(q, r) + size_t{head + 1} * q_dim - n_rotated;
         float* to = row(out, r) + size_t{head} * kv.head_dim + kv.n_latent;
         std::memcpy(to, from, n_rotated * sizeof(float));
-        rotate(to);
+        rotate(to, op.rope, r);
       }
     }
   });

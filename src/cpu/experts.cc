@@ -127,10 +127,9 @@ void Experts::linear(const std::vector<Chunk>& chunks, const float* bias, const 
   const auto n = static_cast<uint32_t>(places_.runs().size()) * n_chunks;
   const uint32_t grain = chunks_a_claim(n, n_rows, pool_.size());
   pool_.run(n, grain, [&](uint32_t begin, uint32_t end, uint32_t thread) {
-    while (begin < end && !interrupted_) {
-      const ExpertPlaces::Run& run = places_.runs()[begin / n_chunks];
-      const uint32_t first = begin % n_chunks;
-      const uint32_t n_of_run = std::min(end - begin, n_chunks - first);
+    each_product(chunks, begin, end, [&](uint32_t product, std::span<const Chunk> of_run) {
+      if (interrupted_) return;
+      const ExpertPlaces::Run& run = places_.runs()[product];
       LinearArgs args;
       args.n_rows = run.n_places;
       args.x_quant = x.quant;
@@ -141,9 +140,8 @@ void Experts::linear(const std::vector<Chunk>& chunks, const float* bias, const 
       args.out_stride = out.width;
       if (bias != nullptr) args.bias = bias + size_t{out.width} * run.expert;
       args.scratch = scratch + scratch_bytes * thread;
-      run_chunks(kernels_, std::span(chunks).subspan(first, n_of_run), run.expert, args);
-      begin += n_of_run;
-    }
+      run_chunks(kernels_, of_run, run.expert, args);
+    });
   });
 }
 

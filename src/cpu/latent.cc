@@ -45,9 +45,8 @@ void Latent::linear(const ops::HeadLinear& op, const std::vector<Chunk>& chunks,
   const uint32_t n = weight.n_experts * n_chunks;
   const uint32_t grain = chunks_a_claim(n, n_rows, pool_.size());
   pool_.run(n, grain, [&](uint32_t begin, uint32_t end, uint32_t thread) {
-    while (begin < end && !interrupted_) {
-      const uint32_t head = begin / n_chunks, first = begin % n_chunks;
-      const uint32_t n_of_head = std::min(end - begin, n_chunks - first);
+    each_product(chunks, begin, end, [&](uint32_t head, std::span<const Chunk> of_head) {
+      if (interrupted_) return;
       LinearArgs args;
       args.n_rows = n_rows;
       args.x_quant = q;
@@ -57,9 +56,8 @@ void Latent::linear(const ops::HeadLinear& op, const std::vector<Chunk>& chunks,
       args.out = out.data + size_t{head} * op.out_stride;
       args.out_stride = out.width;
       args.scratch = scratch + scratch_bytes * thread;
-      run_chunks(kernels_, std::span(chunks).subspan(first, n_of_head), head, args);
-      begin += n_of_head;
-    }
+      run_chunks(kernels_, of_head, head, args);
+    });
   });
 }
 

@@ -1,6 +1,7 @@
 // Products with packed weights, cut into chunks that threads take.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -34,5 +35,18 @@ uint32_t chunks_a_claim(uint32_t n_chunks, uint32_t n_rows, uint32_t n_threads);
 // (linear_scratch_bytes).
 void run_chunks(const KernelTable& kernels, std::span<const Chunk> chunks, uint32_t expert,
                 const LinearArgs& args);
+
+// Chunks [begin, end) of several products that have all of these chunks, one product behind the
+// other: fn(product, its chunks) for each product among them.
+template <typename Fn>
+void each_product(std::span<const Chunk> chunks, uint32_t begin, uint32_t end, Fn fn) {
+  const auto n_chunks = static_cast<uint32_t>(chunks.size());
+  while (begin < end) {
+    const uint32_t product = begin / n_chunks, first = begin % n_chunks;
+    const uint32_t n = std::min(end - begin, n_chunks - first);
+    fn(product, chunks.subspan(first, n));
+    begin += n;
+  }
+}
 
 }  // namespace tempo9::cpu
