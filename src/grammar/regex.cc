@@ -174,62 +174,55 @@ Result<RegexMatcher> RegexMatcher::make(const RegexNode& node) {
 }
 
 // Adds what is reached without a character.
-void RegexMatcher::close(std::vector<uint32_t>* states, std::vector<uint32_t>* seen,
-                         uint32_t round) const {
-  for (size_t i = 0; i < states->size(); ++i) {
-    const State& state = states_[(*states)[i]];
+void RegexMatcher::close(Position* position) const {
+  std::vector<uint32_t>& states = position->states;
+  for (size_t i = 0; i < states.size(); ++i) {
+    const State& state = states_[states[i]];
     if (state.set != kNoSet) continue;
     for (const uint32_t next : state.next) {
-      if ((*seen)[next] == round) continue;
-      (*seen)[next] = round;
-      states->push_back(next);
+      if (position->seen[next] == position->round) continue;
+      position->seen[next] = position->round;
+      states.push_back(next);
     }
   }
+}
+
+void RegexMatcher::advance(Position* position, uint32_t character) const {
+  position->before.swap(position->states);
+  position->states.clear();
+  ++position->round;
+  for (const uint32_t id : position->before) {
+    const State& state = states_[id];
+    if (state.set == kNoSet || !in_set(sets_[state.set], character)) continue;
+    const uint32_t to = state.next[0];
+    if (position->seen[to] == position->round) continue;
+    position->seen[to] = position->round;
+    position->states.push_back(to);
+  }
+  close(position);
 }
 
 bool RegexMatcher::matches(std::string_view text, int64_t* steps) const {
-  std::vector<uint32_t> seen(states_.size(), 0), now = {0}, next;
-  uint32_t round = 1;
-  close(&now, &seen, round);
+  Position now{.states = {0}, .seen = std::vector<uint32_t>(states_.size(), 0), .round = 1};
+  close(&now);
   int64_t unlimited = INT64_MAX;
   if (steps == nullptr) steps = &unlimited;
   *steps -= static_cast<int64_t>(states_.size() / 8);
-  for (size_t at = 0; at < text.size() && !now.empty();) {
-    const uint32_t c = next_character(text, &at);
-    next.clear();
-    ++round;
-    for (const uint32_t id : now) {
-      const State& state = states_[id];
-      if (state.set == kNoSet || !in_set(sets_[state.set], c)) continue;
-      const uint32_t to = state.next[0];
-      if (seen[to] == round) continue;
-      seen[to] = round;
-      next.push_back(to);
-    }
-    close(&next, &seen, round);
-    now.swap(next);
-    *steps -= kStepsPerState * static_cast<int64_t>(1 + now.size());
+  for (size_t at = 0; at < text.size() && !now.states.empty();) {
+    advance(&now, next_character(text, &at));
+    *steps -= kStepsPerState * static_cast<int64_t>(1 + now.states.size());
     if (*steps < 0) return false;
   }
-  return std::find(now.begin(), now.end(), end_) != now.end();
+  return std::ranges::find(now.states, end_) != now.states.end();
 }
 
 bool RegexMatcher::may_contain(std::string_view text) const {
-  std::vector<uint32_t> seen(states_.size(), 0), now(states_.size()), next;
-  std::iota(now.begin(), now.end(), 0u);
-  uint32_t round = 0;
-  for (size_t at = 0; at < text.size() && !now.empty();) {
-    const uint32_t c = next_character(text, &at);
-    next.clear();
-    ++round;
-    for (const uint32_t id : now) {
-      const State& state = states_[id];
-      if (state.set != kNoSet && in_set(sets_[state.set], c)) next.push_back(state.next[0]);
-    }
-    close(&next, &seen, round);
-    now.swap(next);
-  }
-  return !now.empty();
+  Position now{.states = std::vector<uint32_t>(states_.size()),
+               .seen = std::vector<uint32_t>(states_.size(), 0)};
+  std::iota(now.states.begin(), now.states.end(), 0u);
+  for (size_t at = 0; at < text.size() && !now.states.empty();)
+    advance(&now, next_character(text, &at));
+  return !now.states.empty();
 }
 
 uint32_t next_character(std::string_view text, size_t* at) {

@@ -81,7 +81,13 @@ class RegexMatcher {
     size_t n_adds = 0;
   };
   Status add(const RegexNode& node, uint32_t* end, Making* making);  // from *end on; moves it
-  void close(std::vector<uint32_t>* states, std::vector<uint32_t>* seen, uint32_t round) const;
+  // The states where a text may be. In seen: those that were found in a round.
+  struct Position {
+    std::vector<uint32_t> states, seen, before = {};
+    uint32_t round = 0;
+  };
+  void close(Position* position) const;
+  void advance(Position* position, uint32_t character) const;
 
   std::vector<State> states_ = std::vector<State>(1);
   std::vector<Ranges> sets_;
