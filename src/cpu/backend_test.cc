@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "cpu/cpu.h"
-#include "cpu/test_weights.h"
+#include "cpu/test_program.h"
 #include "ops/ref/interpreter.h"
 
 namespace tempo9::cpu {
@@ -28,9 +28,7 @@ struct Toy {
     const uint32_t q_width = n_heads * head_dim, kv_width = n_kv_heads * head_dim;
     bytes.reserve(64);
     const auto matrix = [&](uint32_t n_in, uint32_t n_out, DType t) {
-      const auto size = 1.5f / std::sqrt(static_cast<float>(n_in));
-      bytes.push_back(random_weights(t, n_in, n_out, size, static_cast<uint32_t>(bytes.size())));
-      return program.add_matrix({"m", t, n_in, n_out, bytes.back()});
+      return add_random_matrix(program, bytes, t, n_in, n_out, 1.5f);
     };
     const auto ones = [&](uint32_t n, float value) {
       return program.add_vector(std::vector<float>(n, value));
@@ -102,17 +100,7 @@ std::vector<float> run_alone(ops::Backend& backend, std::span<const int32_t> tok
                              uint32_t slice) {
   std::vector<ops::PageId> pages(tokens.size() / 32 + 1);
   std::iota(pages.rbegin(), pages.rend(), 3u);
-  std::vector<float> all;
-  for (uint32_t done = 0; done < tokens.size();) {
-    const uint32_t n = std::min<uint32_t>(slice, static_cast<uint32_t>(tokens.size()) - done);
-    std::vector<uint32_t> rows(n);
-    std::iota(rows.begin(), rows.end(), 0u);
-    const ops::BatchSequence sequence{0, n, done, pages};
-    const auto logits = backend.step({tokens.subspan(done, n), {&sequence, 1}, rows});
-    all.insert(all.end(), logits->begin(), logits->end());
-    done += n;
-  }
-  return all;
+  return run_in_slices(backend, tokens, pages, slice);
 }
 
 class BackendTest : public testing::TestWithParam<const KernelTable*> {};

@@ -2,12 +2,11 @@
 // equal bits whoever else is in the step.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <numeric>
 #include <random>
 
 #include "cpu/cpu.h"
-#include "cpu/test_weights.h"
+#include "cpu/test_program.h"
 #include "ops/ref/interpreter.h"
 
 namespace tempo9::cpu {
@@ -24,9 +23,7 @@ struct Encoder {
     const uint32_t n_heads = 3, head_dim = 32, ffn = 160;
     bytes.reserve(16);
     const auto matrix = [&](uint32_t n_in, uint32_t n_out) {
-      const auto size = 1.0f / std::sqrt(static_cast<float>(n_in));
-      bytes.push_back(random_weights(type, n_in, n_out, size, static_cast<uint32_t>(bytes.size())));
-      return program.add_matrix({"m", type, n_in, n_out, bytes.back()});
+      return add_random_matrix(program, bytes, type, n_in, n_out);
     };
     const auto vector = [&](uint32_t n, float first) {
       std::vector<float> values(n);

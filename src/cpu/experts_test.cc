@@ -6,11 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <random>
 
 #include "cpu/cpu.h"
-#include "cpu/test_weights.h"
+#include "cpu/test_program.h"
 #include "ops/ref/interpreter.h"
 
 namespace tempo9::cpu {
@@ -186,17 +185,7 @@ std::vector<float> run(const ops::Program& program, const KernelTable& table, ui
                                         .isa = table.name});
   EXPECT_TRUE(backend) << backend.error().message;
   const std::vector<ops::PageId> pages{0, 1};
-  std::vector<float> all;
-  for (uint32_t done = 0; done < tokens.size(); done += slice) {
-    const uint32_t n = std::min<uint32_t>(slice, static_cast<uint32_t>(tokens.size()) - done);
-    std::vector<uint32_t> rows(n);
-    std::iota(rows.begin(), rows.end(), 0u);
-    const ops::BatchSequence sequence{0, n, done, pages};
-    const auto logits =
-        (*backend)->step({std::span(tokens).subspan(done, n), {&sequence, 1}, rows});
-    all.insert(all.end(), logits->begin(), logits->end());
-  }
-  return all;
+  return run_in_slices(**backend, tokens, pages, slice);
 }
 
 std::vector<int32_t> tokens_of(size_t n) {

@@ -4,13 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
 #include "cpu/cpu.h"
-#include "cpu/test_weights.h"
+#include "cpu/test_program.h"
 #include "ops/ref/interpreter.h"
 
 namespace tempo9::cpu {
@@ -35,12 +34,7 @@ struct LatentToy {
   LatentToy(DType type, const LatentSizes& n, uint32_t width = 128) {
     bytes.reserve(16);
     const auto matrix = [&](uint32_t n_in, uint32_t n_out, DType t, uint32_t n_of_them = 1) {
-      const auto size = 2.0f / std::sqrt(static_cast<float>(n_in));
-      const auto seed = static_cast<uint32_t>(bytes.size());
-      bytes.push_back(random_weights(t, n_in, n_out * n_of_them, size, seed));
-      ops::Matrix m{"m", t, n_in, n_out, bytes.back()};
-      m.n_experts = n_of_them;
-      return program.add_matrix(std::move(m));
+      return add_random_matrix(program, bytes, t, n_in, n_out, 2.0f, n_of_them);
     };
     const auto ramp = [&](uint32_t n_values) {
       std::vector<float> values(n_values);
@@ -107,16 +101,7 @@ std::vector<float> logits_of(const ops::Program& program, const KernelTable& tab
   EXPECT_TRUE(backend) << backend.error().message;
   std::vector<ops::PageId> pages(tokens.size() / 32 + 1);
   std::iota(pages.rbegin(), pages.rend(), 3u);
-  std::vector<float> all;
-  for (uint32_t done = 0; done < tokens.size(); done += slice) {
-    const uint32_t n = std::min<uint32_t>(slice, static_cast<uint32_t>(tokens.size()) - done);
-    std::vector<uint32_t> rows(n);
-    std::iota(rows.begin(), rows.end(), 0u);
-    const ops::BatchSequence sequence{0, n, done, pages};
-    const auto logits = (*backend)->step({tokens.subspan(done, n), {&sequence, 1}, rows});
-    all.insert(all.end(), logits->begin(), logits->end());
-  }
-  return all;
+  return run_in_slices(**backend, tokens, pages, slice);
 }
 
 double relative_error(const std::vector<float>& got, const std::vector<std::vector<double>>& want) {

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "cpu/cpu.h"
-#include "cpu/test_weights.h"
+#include "cpu/test_program.h"
 #include "ops/ref/interpreter.h"
 
 namespace tempo9::cpu {
@@ -26,9 +26,7 @@ struct RecurrentToy {
   explicit RecurrentToy(DType type = DType::kF32, uint32_t width = 96) {
     bytes.reserve(32);
     const auto matrix = [&](uint32_t n_in, uint32_t n_out, DType t) {
-      const auto size = 1.0f / std::sqrt(static_cast<float>(n_in));
-      bytes.push_back(random_weights(t, n_in, n_out, size, static_cast<uint32_t>(bytes.size())));
-      return program.add_matrix({"m", t, n_in, n_out, bytes.back()});
+      return add_random_matrix(program, bytes, t, n_in, n_out);
     };
     std::mt19937 random(3);
     std::normal_distribution<float> normal;

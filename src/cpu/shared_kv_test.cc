@@ -3,10 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numeric>
 
 #include "cpu/cpu.h"
-#include "cpu/test_weights.h"
+#include "cpu/test_program.h"
 #include "ops/ref/interpreter.h"
 
 namespace tempo9::cpu {
@@ -22,9 +21,7 @@ struct SharedKv {
     constexpr uint32_t kWidth = 96, kHeads = 4, kKvHeads = 2, kDim = 32, kColumns = 32;
     bytes.reserve(16);
     const auto matrix = [&](uint32_t n_in, uint32_t n_out) {
-      const auto size = 1.0f / std::sqrt(static_cast<float>(n_in));
-      bytes.push_back(random_weights(type, n_in, n_out, size, static_cast<uint32_t>(bytes.size())));
-      return program.add_matrix({"m", type, n_in, n_out, bytes.back()});
+      return add_random_matrix(program, bytes, type, n_in, n_out);
     };
     const auto vector = [&](uint32_t n, float first) {
       std::vector<float> values(n);
@@ -89,17 +86,7 @@ class SharedKvTest : public testing::TestWithParam<const KernelTable*> {
                                           .isa = table.name});
     EXPECT_TRUE(backend) << backend.error().message;
     const std::vector<ops::PageId> pages{2, 0, 3, 1};
-    std::vector<float> all;
-    for (uint32_t done = 0; done < tokens.size(); done += slice) {
-      const uint32_t n = std::min<uint32_t>(slice, static_cast<uint32_t>(tokens.size()) - done);
-      std::vector<uint32_t> rows(n);
-      std::iota(rows.begin(), rows.end(), 0u);
-      const ops::BatchSequence sequence{0, n, done, pages};
-      const auto logits =
-          (*backend)->step({std::span(tokens).subspan(done, n), {&sequence, 1}, rows});
-      all.insert(all.end(), logits->begin(), logits->end());
-    }
-    return all;
+    return run_in_slices(**backend, tokens, pages, slice);
   }
 };
 

@@ -122,6 +122,18 @@ struct TestWriter {
   }
 };
 
+// In place of what the key had.
+inline void set_value(TestWriter& w, std::string_view key, Kind kind, const Bytes& bytes) {
+  std::erase_if(w.metadata, [&](const auto& entry) { return entry.first == key; });
+  w.value(std::string(key), kind, bytes);
+}
+inline void set_u32(TestWriter& w, std::string_view key, uint32_t number) {
+  set_value(w, key, Kind::kU32, Bytes().number(number));
+}
+inline void set_f32(TestWriter& w, std::string_view key, float number) {
+  set_value(w, key, Kind::kF32, Bytes().number(number));
+}
+
 // A small file with every kind of value, nested arrays and tensors of several types.
 inline TestWriter rich_file() {
   TestWriter w;

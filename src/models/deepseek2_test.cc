@@ -11,8 +11,6 @@
 namespace tempo9::models {
 namespace {
 
-using gguf::Bytes;
-using gguf::Kind;
 using gguf::TestWriter;
 
 // Numbers 0, 1, 2, ... in quarters.
@@ -25,14 +23,6 @@ TestWriter& counted(TestWriter& w, const std::string& name, std::vector<uint64_t
     std::memcpy(&bytes[4 * i], &value, 4);
   }
   return w.tensor({name, std::move(ne), 0, std::move(bytes), {}, {}});
-}
-
-void set_f32(TestWriter& w, const std::string& key, float value) {
-  w.value(key, Kind::kF32, Bytes().number(value));
-}
-void replace_u32(TestWriter& w, const std::string& key, uint32_t value) {
-  std::erase_if(w.metadata, [&](const auto& entry) { return entry.first == key; });
-  w.u32(key, value);
 }
 
 // One dense layer: 2 heads of 3 + 4 and values of 2, latent rows of 6 + 4.
@@ -167,7 +157,7 @@ TEST(DeepSeek, SplitsAJoinedTensor) {
 // The keys' part is turned, so its blocks are opened; the values' stays as it is.
 TEST(DeepSeek, SplitsAJoinedTensorOfBlocks) {
   TestWriter w = tiny_deepseek(true);
-  replace_u32(w, "deepseek2.attention.kv_lora_rank", 32);
+  set_u32(w, "deepseek2.attention.kv_lora_rank", 32);
   std::erase_if(w.tensors,
                 [](const auto& t) { return t.name.find("attn_kv") != std::string::npos; });
   w.f32("blk.0.attn_kv_a_norm.weight", 32);
@@ -231,7 +221,7 @@ TEST(DeepSeek, RoutersOfV2AndV3) {
 
 TEST(DeepSeek, LayersForDraftsAreNoneOfItsOwn) {
   TestWriter w = tiny_deepseek(false);
-  replace_u32(w, "deepseek2.block_count", 2);
+  set_u32(w, "deepseek2.block_count", 2);
   w.u32("deepseek2.nextn_predict_layers", 1);
   counted(w, "blk.1.nextn.eh_proj.weight", {16, 8});
   w.f32("blk.1.nextn.enorm.weight", 8).f32("blk.1.nextn.hnorm.weight", 8);
@@ -244,7 +234,7 @@ TEST(DeepSeek, LayersForDraftsAreNoneOfItsOwn) {
 TEST(DeepSeek, RefusesSizesThatDoNotFit) {
   const auto message = [](const std::string& key, uint32_t value) {
     TestWriter w = tiny_deepseek(false);
-    replace_u32(w, "deepseek2." + key, value);
+    set_u32(w, "deepseek2." + key, value);
     const Built built = build_from(w);
     EXPECT_FALSE(built.program) << key;
     EXPECT_EQ(built.program.error().code, ErrorCode::kCorrupt);

@@ -20,10 +20,6 @@ TestWriter& f32_matrix(TestWriter& w, const std::string& name, uint64_t n_in, ui
   return w.tensor({name, {n_in, n_out}, 0, std::vector<uint8_t>(4 * n_in * n_out), {}, {}});
 }
 
-void f32_key(TestWriter& w, const std::string& key, float value) {
-  w.value(key, Kind::kF32, Bytes().number(value));
-}
-
 // One layer, hidden size 8, 2 heads of 4, 1 kv head, 12 in between, 5 tokens.
 TestWriter tiny_qwen2() {
   TestWriter w;
@@ -32,8 +28,8 @@ TestWriter tiny_qwen2() {
       .u32("qwen2.context_length", 64);
   w.u32("qwen2.embedding_length", 8).u32("qwen2.feed_forward_length", 12);
   w.u32("qwen2.attention.head_count", 2).u32("qwen2.attention.head_count_kv", 1);
-  f32_key(w, "qwen2.attention.layer_norm_rms_epsilon", 1e-6f);
-  f32_key(w, "qwen2.rope.freq_base", 1e6f);
+  set_f32(w, "qwen2.attention.layer_norm_rms_epsilon", 1e-6f);
+  set_f32(w, "qwen2.rope.freq_base", 1e6f);
   f32_matrix(w, "token_embd.weight", 8, 5);
   w.f32("output_norm.weight", 8).f32("blk.0.attn_norm.weight", 8).f32("blk.0.ffn_norm.weight", 8);
   f32_matrix(w, "blk.0.attn_q.weight", 8, 8);
@@ -81,12 +77,22 @@ struct Refusal {
   std::vector<std::string> words;
 };
 
+void expect_refusals(TestWriter (*whole)(), const std::vector<Refusal>& refusals) {
+  for (const Refusal& refusal : refusals) {
+    TestWriter w = whole();
+    refusal.damage(w);
+    const auto program = build(w);
+    ASSERT_FALSE(program) << refusal.what;
+    EXPECT_EQ(program.error().code, refusal.code) << refusal.what;
+    for (const std::string& word : refusal.words) {
+      EXPECT_NE(program.error().message.find(word), std::string::npos)
+          << refusal.what << ": " << program.error().message;
+    }
+  }
+}
+
 void remove_tensor(TestWriter& w, std::string_view name) {
   std::erase_if(w.tensors, [&](const auto& t) { return t.name == name; });
-}
-void set_u32(TestWriter& w, std::string_view key, uint32_t value) {
-  std::erase_if(w.metadata, [&](const auto& entry) { return entry.first == key; });
-  w.u32(std::string(key), value);
 }
 
 TEST(BuildProgram, RefusesWhatItCannotServeAndSaysWhat) {
@@ -157,17 +163,7 @@ TEST(BuildProgram, RefusesWhatItCannotServeAndSaysWhat) {
        ErrorCode::kCorrupt,
        {"rope.dimension_count", "6", "4"}},
   };
-  for (const Refusal& refusal : refusals) {
-    TestWriter w = tiny_qwen2();
-    refusal.damage(w);
-    const auto program = build(w);
-    ASSERT_FALSE(program) << refusal.what;
-    EXPECT_EQ(program.error().code, refusal.code) << refusal.what;
-    for (const std::string& word : refusal.words) {
-      EXPECT_NE(program.error().message.find(word), std::string::npos)
-          << refusal.what << ": " << program.error().message;
-    }
-  }
+  expect_refusals(tiny_qwen2, refusals);
 }
 
 // Qwen3.5 with attention in its one layer, and a layer for drafts behind it.
@@ -182,7 +178,7 @@ TestWriter tiny_qwen35() {
       .u32("qwen35.feed_forward_length", 12)
       .u32("qwen35.attention.head_count", 2)
       .u32("qwen35.attention.head_count_kv", 1);
-  f32_key(w, "qwen35.attention.layer_norm_rms_epsilon", 1e-6f);
+  set_f32(w, "qwen35.attention.layer_norm_rms_epsilon", 1e-6f);
   f32_matrix(w, "token_embd.weight", 8, 5);
   w.f32("output_norm.weight", 8).f32("blk.0.attn_norm.weight", 8);
   w.f32("blk.0.post_attention_norm.weight", 8);
@@ -259,7 +255,7 @@ TestWriter tiny_nemotron_h() {
       .u32("nemotron_h.ssm.state_size", 3)
       .u32("nemotron_h.ssm.time_step_rank", 2)
       .u32("nemotron_h.ssm.group_count", 2);
-  f32_key(w, "nemotron_h.attention.layer_norm_epsilon", 1e-4f);
+  set_f32(w, "nemotron_h.attention.layer_norm_epsilon", 1e-4f);
   f32_matrix(w, "token_embd.weight", 8, 5);
   w.f32("output_norm.weight", 8).f32("blk.0.attn_norm.weight", 8).f32("blk.0.ssm_dt.bias", 2);
   f32_matrix(w, "blk.0.ssm_in.weight", 8, 12 + 24 + 2);
@@ -321,7 +317,7 @@ TestWriter tiny_gemma4() {
       .u32("gemma4.attention.sliding_window_pattern", 2)
       .u32("gemma4.attention.shared_kv_layers", 2)
       .u32("gemma4.embedding_length_per_layer_input", 3);
-  f32_key(w, "gemma4.attention.layer_norm_rms_epsilon", 1e-6f);
+  set_f32(w, "gemma4.attention.layer_norm_rms_epsilon", 1e-6f);
   f32_matrix(w, "token_embd.weight", 8, 5);
   f32_matrix(w, "per_layer_token_embd.weight", 12, 5);
   f32_matrix(w, "per_layer_model_proj.weight", 8, 12);
@@ -399,17 +395,7 @@ TEST(BuildProgram, RefusesGemma4FilesThatCannotBe) {
        ErrorCode::kCorrupt,
        {"per_layer_token_embd.weight is [12, 5, 1, 1], expected [16, 5]"}},
   };
-  for (const Refusal& refusal : refusals) {
-    TestWriter w = tiny_gemma4();
-    refusal.damage(w);
-    const auto program = build(w);
-    ASSERT_FALSE(program) << refusal.what;
-    EXPECT_EQ(program.error().code, refusal.code) << refusal.what;
-    for (const std::string& word : refusal.words) {
-      EXPECT_NE(program.error().message.find(word), std::string::npos)
-          << refusal.what << ": " << program.error().message;
-    }
-  }
+  expect_refusals(tiny_gemma4, refusals);
 }
 
 // Expected values: transformers 5.24, ROPE_INIT_FUNCTIONS["yarn"], head size 64, theta 1e6, factor
@@ -417,7 +403,7 @@ TEST(BuildProgram, RefusesGemma4FilesThatCannotBe) {
 TEST(ReadRope, YarnIsTransformers) {
   TestWriter w = tiny_qwen2();
   w.string("qwen2.rope.scaling.type", "yarn");
-  f32_key(w, "qwen2.rope.scaling.factor", 4.0f);
+  set_f32(w, "qwen2.rope.scaling.factor", 4.0f);
   w.u32("qwen2.rope.scaling.original_context_length", 32768);
   const auto file = gguf::File::from_bytes(w.build());
   ASSERT_TRUE(file);
